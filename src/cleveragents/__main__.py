@@ -1,0 +1,5 @@
+"""``python -m cleveragents``."""
+
+from cleveragents.cli.main import main
+
+main()

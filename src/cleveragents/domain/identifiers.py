@@ -1,0 +1,110 @@
+"""Names and ids: parsed into their one stored form, or refused with a reason."""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+import time
+import unicodedata
+
+from cleveragents.errors import InvalidIdError, InvalidNameError, SessionValidationError
+
+MAX_NAME_BYTES = 200
+
+# Device names of Windows: reserved there with any extension, whatever the case, spaces before the dot or not.
+_RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)
+_NAMESPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_ACTOR = re.compile(rf"{_NAMESPACE.pattern}/{_NAMESPACE.pattern}")
+_CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID = re.compile(rf"[0-7][{_CROCKFORD}]{{25}}")
+
+
+def context_name(name: str) -> str:
+    """The stored form (NFC) of a context's name.
+
+    Letters, marks and digits of any script, ``_ - .`` and inner spaces; at most 200 bytes of UTF-8; not
+    starting with a dot, not ending in a dot, no name reserved on Windows. Raises InvalidNameError.
+    """
+    if not isinstance(name, str):
+        raise InvalidNameError(f"a context's name must be text, not {type(name).__name__}")
+    shown = repr(name if len(name) <= 40 else name[:40] + "…")  # noqa: PLR2004
+    if not name.strip():
+        raise InvalidNameError("a context needs a name that is not empty")
+    try:
+        stored = unicodedata.normalize("NFC", name)
+        size = len(stored.encode())
+    except UnicodeEncodeError:
+        raise InvalidNameError(f"context name {shown} is not valid Unicode text") from None
+    if size > MAX_NAME_BYTES:
+        raise InvalidNameError(f"context name {shown} is {size} bytes long; at most {MAX_NAME_BYTES} are allowed")
+    for character in stored:
+        if character not in "_-. " and unicodedata.category(character)[0] not in "LMN":
+            raise InvalidNameError(
+                f"context name {shown} contains {character!r}; use letters, digits, '_', '-', '.' and inner spaces"
+            )
+    if stored[0] == "." or stored[-1] == ".":
+        raise InvalidNameError(f"context name {shown} may not start or end with a dot")
+    if stored != stored.strip():
+        raise InvalidNameError(f"context name {shown} may not start or end with a space")
+    if _RESERVED.fullmatch(stored):
+        raise InvalidNameError(f"context name {shown} is reserved on Windows; choose another")
+    return stored
+
+
+def same_but_for_case(first: str, second: str) -> bool:
+    """Whether two names would share one folder on a file system that ignores case."""
+    return _folded(first) == _folded(second)
+
+
+def _folded(name: str) -> str:
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).casefold())
+
+
+def actor_name(name: str) -> str:
+    """An actor's full name ``namespace/name``, checked. Raises SessionValidationError showing the form."""
+    if not isinstance(name, str) or not _ACTOR.fullmatch(name):
+        raise SessionValidationError(
+            f"actor name {name!r:.140} is not of the form namespace/name: lower-case letters, digits, '.', "
+            "'_' and '-', each part starting with a letter or digit, at most 64 characters"
+        )
+    return name
+
+
+def namespace_name(name: str) -> str:
+    """The first part of an actor's name, checked. Raises SessionValidationError showing the form."""
+    if not isinstance(name, str) or not _NAMESPACE.fullmatch(name):
+        raise SessionValidationError(
+            f"namespace {name!r:.70} is not of the form: lower-case letters, digits, '.', '_' and '-', starting "
+            "with a letter or digit, at most 64 characters"
+        )
+    return name
+
+
+def parse_ulid(text: str) -> str:
+    """A ULID in its stored form (upper case). Raises InvalidIdError for anything else.
+
+    Format: 26 characters of Crockford's base 32 without I, L, O, U, the first at most 7
+    (https://github.com/ulid/spec).
+    """
+    if not isinstance(text, str) or not text.isascii() or not _ULID.fullmatch(text.upper()):
+        raise InvalidIdError(f"{str(text)[:60]!r} is not a valid id (a ULID: 26 letters and digits)")
+    return text.upper()
+
+
+class _UlidSource:
+    """New ULIDs, strictly increasing within this process even when the clock stands still or steps back."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._last = 0
+
+    def next(self) -> str:
+        with self._lock:
+            value = (time.time_ns() // 1_000_000) << 80 | int.from_bytes(os.urandom(10))
+            self._last = value if value > self._last else self._last + 1
+            number = self._last
+        return "".join(_CROCKFORD[number >> shift & 31] for shift in range(125, -1, -5))
+
+
+new_ulid = _UlidSource().next

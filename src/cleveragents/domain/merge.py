@@ -1,0 +1,79 @@
+"""How changes of a key/value state are made, compared and merged.
+
+A change is a mapping of keys to new values, and a sequence of removals. Nested mappings merge per nested key;
+every other value, None included, replaces what was there. A removal is a key, or a path: a tuple of keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Path = tuple[str, ...]
+Removal = str | Path
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """What turned one state into another: values set (nested per key) and the paths removed."""
+
+    set: dict[str, Any]
+    removed: tuple[Path, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.set or self.removed)
+
+
+def merged(state: Mapping[str, Any], changes: Mapping[str, Any], removed: Iterable[Removal] = ()) -> dict[str, Any]:
+    """A new state: ``removed`` taken away first, then ``changes`` merged in. The arguments stay as they are."""
+    result = dict(state)
+    for removal in removed:
+        _remove(result, (removal,) if isinstance(removal, str) else tuple(removal))
+    for key, value in changes.items():
+        old = result.get(key)
+        both = isinstance(old, Mapping) and isinstance(value, Mapping)
+        result[key] = merged(old, value) if both else value  # type: ignore[arg-type]
+    return result
+
+
+def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
+    """The changes that turn ``before`` into ``after``: ``merged(before, d.set, d.removed) == after``."""
+    changed: dict[str, Any] = {}
+    removed: list[Path] = [(key,) for key in before if key not in after]
+    for key, value in after.items():
+        if key not in before:
+            changed[key] = value
+            continue
+        old = before[key]
+        if _same(old, value):
+            continue
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            inner = difference(old, value)
+            removed += [(key, *path) for path in inner.removed]
+            if inner.set:
+                changed[key] = inner.set
+        else:
+            changed[key] = value
+    return Changes(changed, tuple(removed))
+
+
+def _same(first: Any, second: Any) -> bool:
+    """Equal as JSON: 1, 1.0 and True are three different values."""
+    if type(first) is not type(second):
+        return False
+    if isinstance(first, Mapping):
+        return first.keys() == second.keys() and all(_same(first[key], second[key]) for key in first)
+    if isinstance(first, list):
+        return len(first) == len(second) and all(map(_same, first, second))
+    return bool(first == second)
+
+
+def _remove(state: dict[str, Any], path: Path) -> None:
+    """Remove ``path`` from ``state``, copying the mappings on the way; what is not there is no error."""
+    key, *rest = path
+    if not rest:
+        state.pop(key, None)
+    elif isinstance(state.get(key), Mapping):
+        state[key] = dict(state[key])
+        _remove(state[key], tuple(rest))

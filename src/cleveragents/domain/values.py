@@ -1,0 +1,170 @@
+"""What may be stored as JSON, and how text is cleaned: one rule for messages, metadata, state and arguments."""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import enum
+import json
+import math
+import operator
+import re
+import sys
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+from cleveragents.errors import InvalidValueError
+
+MAX_DEPTH = 200
+"""Levels of nesting that every JSON reader and writer used here manages."""
+
+MAX_INTEGER_BITS = 14_283
+"""Integers of up to 4,300 digits are kept: the longest that Python reads and writes as text by default."""
+
+
+def json_value(value: Any, path: str = "") -> Any:
+    """``value`` as plain JSON data, copied; what cannot be kept is refused with its path.
+
+    Converted: tuples to lists, mappings to dicts, dates and times to ISO 8601, UUID and Decimal to text, an
+    enum to its value, numpy scalars to numbers. Refused with InvalidValueError: NaN and infinities, bytes,
+    sets, every other object, keys that are not text, nesting deeper than 200 levels.
+    """
+    return _json_value(value, path, 0)
+
+
+def _json_value(value: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR0911, PLR0912 - one flat table of cases
+    kind = type(value)
+    if kind is str:
+        return clean_text(value)
+    if value is None or kind is bool:
+        return value
+    if depth > MAX_DEPTH:
+        raise InvalidValueError(f"nested deeper than {MAX_DEPTH} levels", path[:80])
+    if isinstance(value, enum.Enum):
+        return _json_value(value.value, path, depth + 1)
+    if _is_numpy_scalar(value):
+        return _json_value(value.item(), path, depth + 1)
+    if isinstance(value, str):
+        return clean_text(str.__str__(value))
+    if isinstance(value, int):
+        if value.bit_length() > MAX_INTEGER_BITS:
+            raise InvalidValueError("an integer of more than 4,300 digits cannot be stored", path)
+        return int(value)
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InvalidValueError(f"{float(value)!r} cannot be stored as JSON", path)
+        return float(value)
+    if isinstance(value, Mapping):
+        return _json_object(value, path, depth)
+    if isinstance(value, list | tuple):
+        return [_json_value(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)]
+    if isinstance(value, dt.datetime | dt.date | dt.time):
+        return value.isoformat()
+    if isinstance(value, uuid.UUID):
+        return str(value)
+    if isinstance(value, decimal.Decimal):
+        if not value.is_finite():
+            raise InvalidValueError(f"{value} cannot be stored as JSON", path)
+        return str(value)
+    raise InvalidValueError(f"a value of type {kind.__name__} cannot be stored as JSON", path)
+
+
+def _json_object(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for key, item in value.items():
+        if not isinstance(key, str):
+            raise InvalidValueError(f"the key {key!r} is not text", path)
+        name = clean_text(key.value if isinstance(key, enum.Enum) else str.__str__(key))
+        if name in result:
+            raise InvalidValueError(f"two keys become the same text {name!r}", path)
+        result[name] = _json_value(item, f"{path}.{name}" if path else name, depth + 1)
+    return result
+
+
+def _is_numpy_scalar(value: Any) -> bool:
+    """Whether ``value`` is a numpy scalar, without importing numpy: such a value exists only if it is loaded."""
+    numpy = sys.modules.get("numpy")
+    return numpy is not None and isinstance(value, numpy.generic)
+
+
+def json_object(value: Mapping[str, Any] | None, what: str) -> dict[str, Any]:
+    """``value`` as a JSON object (None as an empty one); ``what`` names it when it is something else."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise InvalidValueError(f"must be a mapping of names to values, not {type(value).__name__}", what)
+    return _json_object(value, "", 0)
+
+
+def whole_number(value: Any, what: str) -> int:
+    """``value`` as a whole number of 0 or more, such as a limit; ``what`` names it when it is something else."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        number = -1
+    if number < 0 or isinstance(value, bool):
+        raise InvalidValueError(f"must be a whole number, 0 or more, not {value!r:.40}", what)
+    return number
+
+
+def dump_json(value: Any) -> str:
+    """One line of JSON for a value that ``json_value`` let through. NUL and control characters are escaped."""
+    return _encoder.encode(value)
+
+
+def load_json(text: str | bytes) -> Any:
+    """The value of JSON ``text``, bytes being UTF-8. Raises InvalidValueError for what is not JSON.
+
+    Refused as well: NaN, infinities, numbers too large for a float, and deep nesting.
+    """
+    try:
+        text = text if isinstance(text, str) else text.decode()
+        return _decoder.decode(text)
+    except RecursionError:
+        raise InvalidValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:
+        raise InvalidValueError(f"not JSON: {error}") from None
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is not allowed")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if math.isinf(number):
+        raise ValueError(f"{digits:.40} is too large")
+    return number
+
+
+# Made once: each costs as much as a short message.
+_encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+
+
+def clean_text(text: str) -> str:
+    """``text`` with surrogate pairs joined and each lone surrogate replaced by U+FFFD; all else unchanged."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text
+
+
+# C0 but tab and newline, DEL, C1, and what reorders text: LRM RLM ALM, embeddings, overrides, isolates.
+_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def terminal_text(text: str) -> str:
+    r"""``text`` for a terminal: control and bidi-override characters become visible escapes such as ``\x1b``."""
+    if text.isprintable():
+        return text
+    return _UNSAFE.sub(_visible, text.replace("\r\n", "\n"))
+
+
+def _visible(match: re.Match[str]) -> str:
+    code = ord(match[0])
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004 - the width of the escape
