@@ -1,0 +1,87 @@
+"""``cleveragents config``: check configuration files, show one, print the schema for editors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cleveragents.cli.output import say, show
+from cleveragents.errors import ConfigError
+
+if TYPE_CHECKING:
+    from cleveragents.config import AppConfig
+
+_INVALID = 2
+
+
+@click.group(epilog="Example: cleveragents config validate assistant.yaml")
+def config() -> None:
+    """Check configuration files; print their JSON Schema."""
+
+
+@config.command(epilog="Example: cleveragents config validate agents/*.yaml")
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+def validate(files: tuple[Path, ...]) -> int:
+    """Check each FILE, and name every fault with its line.
+
+    Good files are named on stdout, faults go to stderr as FILE:LINE: key: what is wrong. The exit code is 2
+    when any file has one.
+    """
+    from cleveragents.config import load_config
+
+    invalid = False
+    for file in files:
+        try:
+            loaded = load_config(file)
+        except ConfigError as error:
+            invalid = True
+            for fault in error.faults:
+                say(fault)
+        else:
+            show(f"{file}: ok ({_count(len(loaded.agents), 'agent')}, {_count(len(loaded.network()), 'route')})")
+    return _INVALID if invalid else 0
+
+
+@config.command("show", epilog="Example: cleveragents config show assistant.yaml | jq .agents")
+@click.argument("file", type=click.Path(path_type=Path))
+def show_file(file: Path) -> None:
+    """Show FILE as JSON, with every default filled in."""
+    from cleveragents.config import load_config
+
+    _print_json(_settings(load_config(file)))
+
+
+@config.command(epilog="Example: cleveragents config schema > cleveragents.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of configuration files.
+
+    An editor with a YAML language server uses it in files whose first line is:
+    # yaml-language-server: $schema=cleveragents.schema.json
+    """
+    from cleveragents.config.schema import json_schema
+
+    _print_json(json_schema())
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def _settings(loaded: AppConfig) -> dict[str, Any]:
+    from urllib.parse import urlsplit
+
+    settings = loaded.model_dump(mode="json", by_alias=True)
+    for agent in settings["agents"].values():
+        if agent.get("base_url"):
+            # Whoever puts a password or a token into an address does not want to see it here.
+            parts = urlsplit(agent["base_url"])
+            agent["base_url"] = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+    return settings
+
+
+def _print_json(value: Any) -> None:
+    import json
+
+    print(json.dumps(value, indent=2))

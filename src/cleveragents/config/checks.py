@@ -1,0 +1,203 @@
+"""How the parts of a configuration must fit together, and what its free-form values may hold.
+
+These look at plain data in the shape of the YAML, and pass over whatever has a wrong shape: that is reported by
+the models. So all faults of a file come out in one go, however many there are and of whichever kind.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain, islice
+from typing import Any
+
+from pydantic_core import PydanticCustomError
+
+from cleveragents.config.fields import NAME_PATTERN, checked_temperature, shown
+from cleveragents.domain.values import json_value
+from cleveragents.errors import InvalidValueError
+
+Path = tuple[str | int, ...]
+Complaint = tuple[Path, str]
+"""Where in the data, and what is wrong there."""
+
+INPUT, OUTPUT = "input", "output"
+_RESERVED = (INPUT, OUTPUT)
+_LISTED = 12
+"""How many names a fault lists."""
+_COMPARED = 100
+"""How many characters of an unknown name are compared with how many known ones."""
+
+
+def whole_faults(data: Mapping[str, Any]) -> Iterator[Complaint]:
+    """Everything wrong with a configuration that no section shows by itself."""
+    agents, routes = _mapping(data.get("agents")), _mapping(data.get("routes"))
+    yield from _name_faults(agents, routes)
+    yield from _free_value_faults(data, agents)
+    yield from _tool_faults(agents)
+    if routes:
+        yield from _route_faults(agents, routes)
+    elif len(candidates := agents_to_run(agents)) > 1:
+        text = f"there are {len(candidates)} agents and no routes; write under routes which gets a message after which"
+        yield ("agents",), text
+
+
+def agents_to_run(agents: Mapping[str, Any]) -> list[str]:
+    """The agents that stand by themselves: all but those that are there for an llm to call."""
+    called = {tool for agent in agents.values() for _, tool in _names(_mapping(agent).get("tools"))}
+    return [name for name in agents if name not in called]
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """What to add to a fault about an unknown ``name``: the known one meant, or all there are."""
+    known = list(islice(known, _COMPARED))
+    near = difflib.get_close_matches(name[:_COMPARED], known, n=1)
+    if near:
+        return f"did you mean {_one_of(near)}?"
+    return f"expected {_one_of(known)}" if known else "there is none to choose from"
+
+
+def _one_of(names: Iterable[str]) -> str:
+    """The names as a choice, a long list cut short."""
+    words = [name if re.fullmatch(NAME_PATTERN, name) else shown(name) for name in islice(names, _LISTED + 1)]
+    if len(words) > _LISTED:
+        words[_LISTED] = "another"
+    return " or ".join([", ".join(words[:-1]), words[-1]] if len(words) > 1 else words)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _names(value: Any) -> list[tuple[Path, str]]:
+    """The names in a text or a list, each with its place; whatever else is there is passed over."""
+    if isinstance(value, str):
+        return [((), value)]
+    if not isinstance(value, list | tuple):
+        return []
+    return [((index,), name) for index, name in enumerate(value) if isinstance(name, str)]
+
+
+def _name_faults(agents: Mapping[str, Any], routes: Mapping[str, Any]) -> Iterator[Complaint]:
+    named: list[Path] = [*(("agents", name) for name in agents), *(("routes", name) for name in routes)]
+    for agent, settings in agents.items():
+        named += [("agents", agent, "parameters", name) for name in _mapping(_mapping(settings).get("parameters"))]
+    for path in named:
+        if not re.fullmatch(NAME_PATTERN, str(path[-1])):
+            yield path, "a name consists of at most 64 letters (a to z), digits, '_' and '-'"
+    for name in _RESERVED:
+        if name in routes:
+            yield ("routes", name), f"{name} is where every network {_role(name)}; give the route another name"
+
+
+def _role(end: str) -> str:
+    return "begins" if end == INPUT else "ends"
+
+
+def _free_value_faults(data: Mapping[str, Any], agents: Mapping[str, Any]) -> Iterator[Complaint]:
+    context = _mapping(data.get("context"))
+    for key, value in context.items():
+        if key != "temperature":
+            yield from _json_faults(value, ("context", key))
+            continue
+        try:
+            checked_temperature(value)
+        except PydanticCustomError as error:
+            yield ("context", key), f"{shown(value)} {error.message()}"
+    for name, agent in agents.items():
+        yield from _json_faults(_mapping(agent).get("parameters"), ("agents", name, "parameters"))
+
+
+def _json_faults(value: Any, path: Path) -> Iterator[Complaint]:
+    if isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _json_faults(item, (*path, key))
+    elif isinstance(value, list | tuple):
+        for index, item in enumerate(value):
+            yield from _json_faults(item, (*path, index))
+    else:
+        try:
+            json_value(value)
+        except InvalidValueError as error:
+            yield path, error.reason
+
+
+def _tool_faults(agents: Mapping[str, Any]) -> Iterator[Complaint]:
+    tools = [name for name, agent in agents.items() if _mapping(agent).get("type") == "tool"]
+    for name, agent in agents.items():
+        for place, tool in _names(_mapping(agent).get("tools")):
+            path: Path = ("agents", name, "tools", *place)
+            if tool not in agents:
+                yield path, f"there is no agent {shown(tool)}; {nearest(tool, tools)}"
+            elif _mapping(agents[tool]).get("type") == "llm":
+                yield path, f"{shown(tool)} is an llm agent; only agents of type tool can be tools"
+
+
+def _route_faults(agents: Mapping[str, Any], routes: Mapping[str, Any]) -> Iterator[Complaint]:
+    # What never gets a message, or leads nowhere, can only be told when every name is known.
+    complete = not any(name in routes for name in _RESERVED)
+    for name, route in routes.items():
+        settings = _mapping(route)
+        for place, agent in _asked(settings.get("through")):
+            if agent not in agents:
+                yield ("routes", name, "through", *place), f"there is no agent {shown(agent)}; {nearest(agent, agents)}"
+        for key, end in (("from", INPUT), ("to", OUTPUT)):
+            for place, other in _names(settings.get(key)):
+                if other != end and other not in routes:
+                    complete = False
+                    yield ("routes", name, key, *place), _no_route(other, end, agents, routes)
+    if complete and all(_names(_mapping(route).get("from")) for route in routes.values()):
+        yield from _flow_faults(routes)
+
+
+def _asked(through: Any) -> Iterator[tuple[Path, str]]:
+    """The agents that the steps of a route ask, by themselves or in an operator, each with its place."""
+    yield from _names(through)
+    for number, step in enumerate(through if isinstance(through, list | tuple) else ()):
+        for place, agent in _names(_mapping(_mapping(step).get("parallel")).get("agents")):
+            yield (number, "parallel", "agents", *place), agent
+        cases = _mapping(step).get("switch")
+        for index, case in enumerate(cases if isinstance(cases, list | tuple) else ()):
+            for _, agent in _names(_mapping(case).get("agent")):
+                yield (number, "switch", index, "agent"), agent
+
+
+def _no_route(name: str, end: str, agents: Mapping[str, Any], routes: Mapping[str, Any]) -> str:
+    if name in _RESERVED:
+        return f"{name} is where every network {_role(name)}; expected {_one_of(chain([end], routes))}"
+    if name in agents:
+        return f"{shown(name)} is an agent, not a route; expected {_one_of(chain([end], routes))}"
+    return f"there is no route {shown(name)}; {nearest(name, chain([end], routes))}"
+
+
+def _flow_faults(routes: Mapping[str, Any]) -> Iterator[Complaint]:
+    """Faults of a network in which every name is known."""
+    sources = {name: [source for _, source in _names(route["from"])] for name, route in routes.items()}
+    targets = {name: [target for _, target in _names(route.get("to"))] for name, route in routes.items()}
+    for name, named in sources.items():
+        for source in named:
+            if source != INPUT:
+                targets[source].append(name)
+    reached = _reached([name for name, named in sources.items() if INPUT in named], targets)
+    if not reached:
+        yield ("routes",), "no route begins at input; write from: input in the first one"
+        return
+    for name in routes:
+        if not targets[name]:
+            yield ("routes", name), "leads nowhere; add to: output, or name it in another route's from"
+        elif name not in reached:
+            yield ("routes", name), "never gets a message: nothing leads to it from input"
+    if all(targets.values()) and not any(OUTPUT in targets[name] for name in reached):
+        yield ("routes",), "no route leads to output; add to: output to the last one"
+
+
+def _reached(start: list[str], targets: Mapping[str, list[str]]) -> set[str]:
+    reached: set[str] = set()
+    ahead = list(start)
+    while ahead:
+        name = ahead.pop()
+        if name != OUTPUT and name not in reached:
+            reached.add(name)
+            ahead += targets[name]
+    return reached

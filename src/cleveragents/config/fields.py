@@ -1,0 +1,260 @@
+"""Single values of a configuration: what is accepted, and in which words the rest is refused."""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import warnings
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, NoReturn
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic_core import PydanticCustomError
+
+from cleveragents.domain.values import clean_text
+
+MAX_TEMPERATURE = 2
+NAME_PATTERN = "^[A-Za-z0-9_-]{1,64}$"
+"""Names of agents, routes and parameters: what every provider accepts as the name of a tool."""
+
+REFUSED = "refused"
+"""Type of an error whose text follows the value it is about."""
+COMPLAINT = "complaint"
+"""Type of an error whose text stands alone, because the value may be a secret or is long."""
+
+_KEY = re.compile(r"(sk|pk|rk|gsk|hf|ghp|xai)[-_]\w[\w-]{7,}|AIza[\w-]{20,}|ey[\w-]{16,}\.[\w.-]+")
+_VARIABLE = "[A-Za-z_][A-Za-z0-9_]*"
+_PROVIDER_MODEL = r"(?!gguf:)[A-Za-z][\w.-]*:\S+"
+_SHOWN_CHARACTERS = 60
+_LARGE = 10**15
+_JSON_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+
+
+class Section(BaseModel):
+    """One section of a configuration: no unknown key, nothing converted silently, never changed."""
+
+    # Inputs stay out of pydantic's own error texts: one of them may be a secret.
+    model_config = ConfigDict(
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        hide_input_in_errors=True,
+        field_title_generator=lambda name, field: getattr(field, "serialization_alias", None) or name,
+    )
+
+
+def shown(value: object) -> str:
+    """``value`` as a fault shows it: on one line, shortened, harmless on a terminal, and never a secret key."""
+    if isinstance(value, str):
+        return _shown_text(value)
+    if isinstance(value, Mapping):
+        return "a mapping"
+    if isinstance(value, list | tuple):
+        return "a list"
+    if value is None or isinstance(value, bool):
+        return "nothing" if value is None else str(value).lower()
+    if isinstance(value, int | float):
+        # Python refuses to write integers of thousands of digits.
+        return "a very large number" if isinstance(value, int) and abs(value) >= _LARGE else repr(value)
+    return f"a value of type {type(value).__name__}"
+
+
+def _shown_text(text: str) -> str:
+    if looks_like_key(text):
+        return "a value that looks like a secret key"
+    return repr(text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "…")
+
+
+def looks_like_key(text: str) -> bool:
+    """Whether ``text`` has the form of a provider's secret key."""
+    return _KEY.match(text.strip()) is not None
+
+
+def _refuse(reason: str) -> NoReturn:
+    raise PydanticCustomError(REFUSED, "{reason}", {"reason": reason})
+
+
+def _complain(reason: str, line: int = 0) -> NoReturn:
+    """``line`` is where in the value's own text, from 1, when the fault is in one line of it."""
+    raise PydanticCustomError(COMPLAINT, "{reason}", {"reason": reason, "line": line})
+
+
+Text = Annotated[str, AfterValidator(clean_text)]
+
+# --- numbers --------------------------------------------------------------------------------------------
+
+
+def checked_temperature(value: Any) -> Any:
+    """``value`` if it is a number from 0 to 2."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        _refuse(f"is not a number between 0 and {MAX_TEMPERATURE}")
+    if not 0 <= value <= MAX_TEMPERATURE:
+        _refuse(f"is not between 0 and {MAX_TEMPERATURE}")
+    return value
+
+
+TEMPERATURE_SCHEMA: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": MAX_TEMPERATURE}
+Temperature = Annotated[float, BeforeValidator(checked_temperature), WithJsonSchema(TEMPERATURE_SCHEMA)]
+Seconds = Annotated[float, Field(gt=0, le=86_400)]
+"""At most a day: beyond, clocks and timers overflow."""
+
+# --- lists ----------------------------------------------------------------------------------------------
+
+
+def as_tuple(value: Any) -> Any:
+    """A list as a tuple; anything else as it is, to be refused by its type."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _names(value: Any) -> Any:
+    return (value,) if isinstance(value, str) else as_tuple(value)
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            _complain(f"{shown(name)} is in the list twice")
+        seen.add(name)
+    return names
+
+
+def _some(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not names:
+        _complain("is empty; expected input or the name of a route")
+    return names
+
+
+def _names_schema(least: int) -> WithJsonSchema:
+    items = {"type": "array", "items": {"type": "string"}, "uniqueItems": True, "minItems": least}
+    return WithJsonSchema({"anyOf": [{"type": "string"}, items]})
+
+
+Names = Annotated[tuple[str, ...], BeforeValidator(_names), AfterValidator(_distinct), _names_schema(0)]
+"""Names as a list, or one name as a text."""
+Sources = Annotated[Names, AfterValidator(_some), _names_schema(1)]
+"""``Names``, at least one."""
+
+# --- connections ----------------------------------------------------------------------------------------
+
+
+def _expanded(value: Any) -> Any:
+    """Each ``${NAME}`` in a text replaced by that environment variable."""
+    return re.sub(r"\$\{([^{}]*)(\}?)", _variable, value) if isinstance(value, str) else value
+
+
+def _variable(match: re.Match[str]) -> str:
+    name, closed = match.groups()
+    if not closed or not re.fullmatch(_VARIABLE, name):
+        _complain("'${' does not begin the name of an environment variable such as ${LLM_URL}")
+    value = os.environ.get(name)
+    if not value:
+        _complain(f"the environment variable {name} is not set")
+    return clean_text(value)
+
+
+def _llm(name: str) -> str:
+    path = name.removeprefix("gguf:")
+    is_path = path != name and bool(path.strip())
+    if name != "local" and not is_path and not re.fullmatch(_PROVIDER_MODEL, name):
+        _refuse("is not provider:model (such as openai:gpt-5-mini), local, or gguf:/path/to/file.gguf")
+    return name
+
+
+def _base_url(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        # The property looks at the port, which may be no number.
+        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        valid = False
+    if not valid or re.search(r"\s", url):
+        _complain("is not an address such as http://127.0.0.1:8080/v1")
+    return url
+
+
+def _variable_name(name: str) -> str:
+    secret = looks_like_key(name) or (
+        len(name) >= 20 and re.search(r"\d", name) is not None and ("_" not in name or name.upper() != name)  # noqa: PLR2004
+    )
+    if secret or not re.fullmatch(_VARIABLE, name):
+        _complain(
+            "is not the name of an environment variable such as OPENAI_API_KEY; "
+            "the key itself belongs in the variable, never in a file"
+        )
+    return name
+
+
+def _text_schema(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": pattern})
+
+
+LLMName = Annotated[
+    str,
+    BeforeValidator(_expanded),
+    AfterValidator(_llm),
+    _text_schema(rf"^local$|^gguf:\s*\S|^{_PROVIDER_MODEL}$|\$\{{"),
+]
+BaseURL = Annotated[
+    str, BeforeValidator(_expanded), AfterValidator(_base_url), _text_schema(r"^https?://[^\s/]\S*$|\$\{")
+]
+VariableName = Annotated[str, AfterValidator(_variable_name), _text_schema(f"^{_VARIABLE}$")]
+
+# --- Python ---------------------------------------------------------------------------------------------
+
+
+def _parsed(text: str, mode: Literal["exec", "eval"]) -> None:
+    try:
+        with warnings.catch_warnings():
+            # Parsing warns about odd escapes; that is for the sandbox to say when the code runs.
+            warnings.simplefilter("ignore")
+            ast.parse(text, mode=mode)
+    except SyntaxError as error:
+        _complain(f"not valid Python: {error.msg}", error.lineno or 0)
+    except (ValueError, RecursionError, MemoryError) as error:
+        _complain(f"not valid Python: {str(error) or 'nested too deeply'}")
+
+
+def _code(text: str) -> str:
+    if not text.strip():
+        _complain("is empty; expected Python code that sets result")
+    _parsed(text, "exec")
+    return text
+
+
+def _expression(text: str) -> str:
+    if not text.strip():
+        _complain("is empty; expected a Python expression")
+    _parsed(text.strip(), "eval")
+    return text
+
+
+Code = Annotated[str, AfterValidator(_code), Field(min_length=1)]
+Expression = Annotated[str, AfterValidator(_expression), Field(min_length=1)]
+
+
+def _parameter(schema: dict[str, Any]) -> dict[str, Any]:
+    kinds = schema.get("type", [])
+    for kind in kinds if isinstance(kinds, list) else [kinds]:
+        if kind not in _JSON_TYPES:
+            _complain(f"the type {shown(kind)} is not one of {', '.join(_JSON_TYPES)}")
+    return schema
+
+
+Parameter = Annotated[
+    dict[str, Any],
+    AfterValidator(_parameter),
+    WithJsonSchema(
+        {
+            "type": "object",
+            "properties": {
+                "type": {
+                    "anyOf": [{"enum": list(_JSON_TYPES)}, {"type": "array", "items": {"enum": list(_JSON_TYPES)}}]
+                }
+            },
+        }
+    ),
+]

@@ -1,0 +1,178 @@
+"""What may be in a configuration: one model for each section of the YAML."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    AfterValidator,
+    AliasChoices,
+    BeforeValidator,
+    Field,
+    WithJsonSchema,
+    field_validator,
+    model_validator,
+)
+from pydantic.json_schema import SkipJsonSchema
+from pydantic_core import PydanticCustomError
+
+from cleveragents.config.checks import INPUT, OUTPUT, agents_to_run, whole_faults
+from cleveragents.config.fields import (
+    NAME_PATTERN,
+    TEMPERATURE_SCHEMA,
+    BaseURL,
+    Code,
+    LLMName,
+    Names,
+    Parameter,
+    Seconds,
+    Section,
+    Sources,
+    Temperature,
+    Text,
+    VariableName,
+    as_tuple,
+)
+from cleveragents.config.operators import Step, in_order
+from cleveragents.domain.history import HISTORY_ASSISTANT_CHARACTERS, HISTORY_MESSAGES
+from cleveragents.domain.identifiers import actor_name
+from cleveragents.domain.values import json_object
+from cleveragents.errors import InvalidValueError
+
+WHOLE = "whole"
+"""Type of an error that ``checks.whole_faults`` reports too, with its exact place."""
+
+
+ACTOR_SCHEMA = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,63}/[a-z0-9][a-z0-9._-]{0,63}$"}
+
+
+class LLMAgentConfig(Section):
+    """An agent that asks an llm."""
+
+    type: Literal["llm"] = Field(default="llm", description="llm: an agent that asks an llm.")
+    llm: LLMName = Field(
+        description="provider:model (such as openai:gpt-5-mini), local for the built-in small llm, or "
+        "gguf:/path/to/file.gguf. ${NAME} stands for an environment variable."
+    )
+    system_prompt: Text = Field(
+        default="", description="What the llm is told first; {{ context.key }} shows a value of the global context."
+    )
+    temperature: Temperature | None = Field(
+        default=None, description="From 0 (always much the same) to 2; without it, the provider's own."
+    )
+    max_tokens: int | None = Field(default=None, gt=0, description="The longest answer, in tokens.")
+    timeout: Seconds | None = Field(default=None, description="Seconds to wait for an answer.")
+    base_url: BaseURL | None = Field(
+        default=None,
+        description="Address of an OpenAI-compatible server. ${NAME} stands for an environment variable.",
+    )
+    api_key_env: VariableName | None = Field(
+        default=None, description="Name of the environment variable that holds the key; never the key itself."
+    )
+    tools: Names = Field(default=(), description="Names of the tool agents that the llm may call.")
+
+
+class ToolAgentConfig(Section):
+    """An agent that runs Python code in a sandbox."""
+
+    type: Literal["tool"] = Field(default="tool", description="tool: an agent that runs Python code.")
+    description: Text = Field(default="", description="What the tool does; an llm decides by it when to call the tool.")
+    code: Code = Field(description="Python that sees message, context and input, sets result, and may change context.")
+    parameters: dict[str, Parameter] = Field(
+        default={"message": {"type": "string"}},
+        description="The arguments an llm calls the tool with, by name, each as a JSON Schema.",
+        json_schema_extra={"propertyNames": {"pattern": NAME_PATTERN}},
+    )
+    time_limit: Seconds = Field(default=5.0, description="Seconds after which the code is stopped.")
+    memory_limit: int = Field(
+        default=256_000_000, gt=0, le=1_000_000_000_000, description="Bytes of memory that the code may use."
+    )
+
+
+AgentConfig = Annotated[LLMAgentConfig | ToolAgentConfig, Field(discriminator="type")]
+
+
+class RouteConfig(Section):
+    """A stream of messages from a source, through agents and operators, to a target."""
+
+    name: SkipJsonSchema[str] = Field(default="route", exclude=True)
+    # An alias proper would make type checkers demand ``from`` as a keyword, which Python does not allow.
+    source: Sources = Field(
+        validation_alias=AliasChoices("from", "source"),
+        serialization_alias="from",
+        description="input, another route, or a list of them (a merge).",
+    )
+    through: Annotated[tuple[Step, ...], BeforeValidator(as_tuple), AfterValidator(in_order)] = Field(
+        default=(), description="Agents by name, and operators, in the order in which a message passes them."
+    )
+    to: Names = Field(
+        default=(),
+        description="output, another route, or a list of them; not needed when another route's from names this one.",
+    )
+
+
+def _named(routes: dict[str, RouteConfig]) -> dict[str, RouteConfig]:
+    """Each route with the name under which it stands."""
+    return {name: route.model_copy(update={"name": name}) for name, route in routes.items()}
+
+
+class HistoryConfig(Section):
+    """How much of a conversation is put before a new prompt."""
+
+    messages: int = Field(default=HISTORY_MESSAGES, ge=0, description="How many of the last messages; 0 for none.")
+    assistant_characters: int = Field(
+        default=HISTORY_ASSISTANT_CHARACTERS, gt=0, description="Where an assistant's message is cut, in characters."
+    )
+
+
+class AppConfig(Section):
+    """A network of agents: what a configuration file says, checked as a whole."""
+
+    name: Annotated[str, AfterValidator(actor_name), WithJsonSchema(ACTOR_SCHEMA)] = Field(
+        default="local/agents", description="The actor, as namespace/name; without it, local/ and the file's name."
+    )
+    agents: dict[str, AgentConfig] = Field(
+        min_length=1,
+        description="The agents, by name.",
+        json_schema_extra={"propertyNames": {"pattern": NAME_PATTERN}},
+    )
+    routes: Annotated[dict[str, RouteConfig], AfterValidator(_named)] = Field(
+        default={},
+        description="The routes, by name. One agent alone needs none: input, the agent, output.",
+        json_schema_extra={"propertyNames": {"pattern": NAME_PATTERN, "not": {"enum": [INPUT, OUTPUT]}}},
+    )
+    context: dict[str, Any] = Field(
+        default={},
+        description="What the global context holds at first: JSON values by name.",
+        json_schema_extra={"properties": {"temperature": TEMPERATURE_SCHEMA}},
+    )
+    hop_limit: int = Field(
+        default=25, gt=0, description="How many routes one message may pass, where routes form a loop."
+    )
+    history: HistoryConfig = Field(
+        default=HistoryConfig(), description="How much of a conversation is put before a new prompt."
+    )
+    path: SkipJsonSchema[Path | None] = Field(default=None, exclude=True)
+
+    @field_validator("context")
+    @classmethod
+    def _as_json(cls, context: dict[str, Any]) -> dict[str, Any]:
+        try:
+            return json_object(context, "context")
+        except InvalidValueError as error:
+            raise PydanticCustomError(WHOLE, "{reason}", {"reason": str(error)}) from None
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Self:
+        faults = [f"{'.'.join(map(str, path))}: {text}" for path, text in whole_faults(self.model_dump(by_alias=True))]
+        if faults:
+            raise PydanticCustomError(WHOLE, "{reason}", {"reason": "; ".join(faults)})
+        return self
+
+    def network(self) -> tuple[RouteConfig, ...]:
+        """The routes that messages take: those written, or input → agent → output for one agent without routes."""
+        if self.routes:
+            return tuple(self.routes.values())
+        agents = agents_to_run(self.model_dump(include={"agents"})["agents"])
+        return (RouteConfig(source=(INPUT,), through=tuple(agents), to=(OUTPUT,)),)
