@@ -1,0 +1,147 @@
+"""What flows between agents, what an agent is, and what it tells while it works."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, Protocol, runtime_checkable
+
+from cleveragents.domain.history import content_text
+from cleveragents.domain.merge import Removal
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What flows through a network; never changed, only replaced.
+
+    ``content`` is text or another JSON value, ``context`` the global context as it was when the message was
+    handed on, ``metadata`` whatever travels beside the content.
+    """
+
+    content: Any
+    context: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        """The content as an llm reads it: text as it is, any other value as JSON."""
+        return content_text(self.content)
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What llm calls used. ``cached_tokens`` are part of ``input_tokens``; ``llm`` is "" for a sum over several."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cached_tokens: int = 0
+    requests: int = 0
+    llm: str = ""
+
+    def __add__(self, other: Usage) -> Usage:
+        return Usage(
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.requests + other.requests,
+            self.llm if self.llm == other.llm else "",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What an agent gives back. Content None means that nothing flows on from here.
+
+    ``changes`` and ``removed`` are what it did to the global context, in the form of ``domain.merge``.
+    """
+
+    content: Any
+    changes: Mapping[str, Any] = field(default_factory=dict)
+    removed: Sequence[Removal] = ()
+    usage: Usage | None = None
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Something that takes a message and gives a reply.
+
+    ``process`` raises AgentError when it fails, and has changed nothing then. It may run several times at
+    once, and ends promptly when its task is cancelled.
+    """
+
+    @property
+    def name(self) -> str:
+        """The agent's name in its network."""
+
+    async def process(self, message: Message) -> Reply:
+        """The reply to ``message``, whose context the agent sees and must not change in place."""
+
+
+# --- what an agent tells while it works -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TextDelta:
+    """The next piece of an llm's answer, as it arrives."""
+
+    agent: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCalled:
+    """An llm called a tool; ``arguments`` is what it passed."""
+
+    agent: str
+    tool: str
+    call_id: str
+    arguments: Any
+
+
+@dataclass(frozen=True, slots=True)
+class ToolReturned:
+    """A tool answered an llm's call; ``failed`` tells an error's text from a result."""
+
+    agent: str
+    tool: str
+    call_id: str
+    content: Any
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPrinted:
+    """What tool code printed, bounded in length."""
+
+    agent: str
+    text: str
+
+
+AgentEvent = TextDelta | ToolCalled | ToolReturned | ToolPrinted
+Listener = Callable[[AgentEvent], None]
+
+_listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
+
+
+@contextmanager
+def listening(listener: Listener | None) -> Iterator[None]:
+    """Hand every event told inside the block, by this task and those it starts, to ``listener``."""
+    token = _listener.set(listener)
+    try:
+        yield
+    finally:
+        _listener.reset(token)
+
+
+def current_listener() -> Listener | None:
+    """Whoever listens to this run, if anyone does."""
+    return _listener.get()
+
+
+def tell(event: AgentEvent) -> None:
+    """Hand ``event`` to whoever listens to this run, if anyone does."""
+    listener = _listener.get()
+    if listener is not None:
+        listener(event)

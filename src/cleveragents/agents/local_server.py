@@ -1,0 +1,56 @@
+"""The process that runs llama.cpp for ``local_llm``: a script of its own, which imports nothing of this package.
+
+Loading weights holds Python's lock, a damaged file may end the process, and a server that is answering takes half
+a minute to stop. All of that is harmless in a process that can be killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+from importlib import import_module
+
+
+def main() -> None:
+    """Serve what the first line of stdin asks for, say where on stdout, and end with stdin.
+
+    Ends without a word when the weights cannot be loaded.
+    """
+    # A Ctrl-C goes to every process of the terminal; this one ends when its parent does.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    request = json.loads(sys.stdin.readline())
+    # The parent's packages, in the parent's order; not what happens to lie in the current folder.
+    sys.path[:] = request["sys_path"]
+    # It has no types for a checker, and need not be installed.
+    xllamacpp = import_module("xllamacpp")
+
+    params = xllamacpp.CommonParams()
+    params.model.path = request["weights"]
+    params.hostnames = ["127.0.0.1"]
+    params.port = 0
+    params.api_keys = [request["key"]]
+    params.n_ctx = request["context_tokens"]
+    params.verbosity = -1
+    params.offline = True
+    params.ui = False
+    params.endpoint_slots = False
+    params.warmup = False
+    # Without these two an answer would depend on what was asked before it, and on chance.
+    params.cache_prompt = False
+    params.sampling.temp = 0.0
+    # How soon a question that nobody waits for any more is given up.
+    params.sse_ping_interval = 1
+    try:
+        server = xllamacpp.Server(params)
+    except RuntimeError:
+        return
+    sys.stdout.write(json.dumps({"url": server.listening_address}) + "\n")
+    sys.stdout.flush()
+    sys.stdin.read()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()
