@@ -1,0 +1,1 @@
+"""Reactive streams that join agents into a network."""

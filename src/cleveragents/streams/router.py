@@ -1,0 +1,79 @@
+"""The router: agents joined by routes, and what a run of them gives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from cleveragents.agents.base import Agent, Message, Usage
+from cleveragents.config.models import RouteConfig
+from cleveragents.errors import AgentError, NoOutputError, StreamError
+from cleveragents.streams.network import Network
+from cleveragents.streams.run import Run
+
+HOP_LIMIT = 25
+"""Routes of a loop that a message may enter, unless the configuration says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """What a run gave: contents of outputs in order of arrival, the global context at the end, usage, errors.
+
+    ``usages`` is what each llm used. An error has the ``agent``, ``route`` and ``message`` that it is about.
+    """
+
+    outputs: list[Any] = field(default_factory=list)
+    context: dict[str, Any] = field(default_factory=dict)
+    usage: Usage = field(default_factory=Usage)
+    errors: list[AgentError | StreamError] = field(default_factory=list)
+    usages: list[Usage] = field(default_factory=list)
+
+    @property
+    def output(self) -> Any:
+        """The last output, or None when there is none."""
+        return self.outputs[-1] if self.outputs else None
+
+
+class StreamRouter:
+    """Agents by name, and the routes that join them. It keeps nothing between runs, and may run several at once.
+
+    ``hop_limit`` is how many routes of a loop one message may enter. Raises ConfigError when a route names what
+    is not there.
+    """
+
+    def __init__(
+        self, agents: Mapping[str, Agent], routes: Sequence[RouteConfig], *, hop_limit: int = HOP_LIMIT
+    ) -> None:
+        self._agents = dict(agents)
+        self._network = Network(routes, self._agents)
+        self._hop_limit = hop_limit
+
+    async def run(self, message: Message) -> RunResult:
+        """Send ``message`` through the network, whose global context begins as the message's.
+
+        Errors of single messages are in the result. Raises the first of them when there is no output, and
+        NoOutputError, which says where the message ended, when there is neither.
+        """
+        async with self.start(message.context) as run:
+            return await result_of(run, message)
+
+    def start(self, context: Mapping[str, Any] | None = None) -> Run:
+        """A run for many messages, which share ``context`` as the run's global context; see ``Run``."""
+        return Run(self._network, self._agents, context or {}, self._hop_limit)
+
+
+async def result_of(run: Run, message: Message) -> RunResult:
+    """What comes of ``message`` in ``run``, a run begun for it alone; raises as ``StreamRouter.run`` does."""
+    outputs: list[Any] = []
+    errors: list[AgentError | StreamError] = []
+    async with aclosing(run.results([message])) as results:
+        async for result in results:
+            if isinstance(result, Message):
+                outputs.append(result.content)
+            else:
+                errors.append(result)
+    if not outputs:
+        raise errors[0] if errors else NoOutputError(f"no output: {run.why_nothing()}")
+    return RunResult(outputs, dict(run.context), run.usage, errors, list(run.usages.values()))

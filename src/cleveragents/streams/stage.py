@@ -1,0 +1,221 @@
+"""One stage of a route in a run: what an operator has at hand, and the bridge to what is asynchronous."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import reactivex as rx
+from reactivex import Observable, abc
+from reactivex import operators as ops
+from reactivex.disposable import Disposable
+
+from cleveragents.agents.base import Message, Reply
+from cleveragents.domain.values import json_object, json_value
+from cleveragents.errors import AgentError, CleverAgentsError, StreamError
+from cleveragents.streams.parcel import Parcel
+
+if TYPE_CHECKING:
+    from cleveragents.streams.run import Chain, Run
+
+Operator = Callable[[Observable[Parcel]], Observable[Parcel]]
+LONGEST_SHOWN = 60
+"""Characters of an expression that an error shows."""
+
+_Kept = TypeVar("_Kept")
+Work = Callable[[Parcel], Coroutine[Any, Any, Parcel | None]]
+
+
+class Stage:
+    """A place in a route; ``name`` is the name of the agent there, or of the operator, such as ``filter``.
+
+    ``modifiers`` are applied to the work on every single message.
+    """
+
+    def __init__(self, run: Run, chain: Chain, name: str, *, is_agent: bool = False) -> None:
+        self.run = run
+        self.name = name
+        self.scheduler = run.clock
+        self.modifiers: list[Operator] = []
+        self._chain = chain
+        self._is_agent = is_agent
+
+    def in_turn(self, each: Callable[[Parcel], Observable[Parcel]]) -> Operator:
+        """An operator that makes a stream of every message, one after the other in order, and passes on what is in it.
+
+        An AgentError or StreamError in it is the end of its message alone: it is reported, and the next one begins.
+        """
+        inside = 0
+
+        def enter(_: Parcel) -> None:
+            nonlocal inside
+            inside += 1
+            self.run.in_flight += 1
+            self._chain.part.held += 1
+
+        def leave(count: int = 1) -> None:
+            nonlocal inside
+            inside -= count
+            self.run.in_flight -= count
+            self._chain.part.held -= count
+
+        def alone(parcel: Parcel) -> Observable[Parcel]:
+            modified = reduce(lambda stream, modifier: modifier(stream), self.modifiers, each(parcel))
+            return modified.pipe(ops.catch(lambda error, _: self._reported(error, parcel)), ops.finally_action(leave))
+
+        return rx.compose(
+            ops.do_action(enter),
+            ops.map(alone),
+            ops.merge(max_concurrent=1),
+            # What still waits when a later stage has had enough never gets its turn.
+            ops.finally_action(lambda: leave(inside)),
+        )
+
+    def keeping(
+        self, operator: Callable[[Observable[Parcel]], Observable[_Kept]], *, together: bool
+    ) -> Callable[[Observable[Parcel]], Observable[_Kept]]:
+        """``operator``, which keeps messages for a time: while it does, the loop it stands in is not over.
+
+        ``together`` tells that what it gives is the end of all that it has kept.
+        """
+        inside = 0
+
+        def enter(_: Parcel) -> None:
+            nonlocal inside
+            if not (together and inside):
+                inside += 1
+                self._chain.part.held += 1
+
+        def leave(_: Any = None) -> None:
+            nonlocal inside
+            if inside:
+                inside -= 1
+                self._chain.part.held -= 1
+
+        def leave_all() -> None:
+            while inside:
+                leave()
+
+        return rx.compose(ops.do_action(enter), operator, ops.do_action(leave), ops.finally_action(leave_all))
+
+    def awaiting(self, work: Work, parcel: Parcel) -> Observable[Parcel]:
+        """A stream of what ``work`` makes of ``parcel``; each subscription begins a task, and disposing cancels it."""
+
+        def subscribe(observer: abc.ObserverBase[Parcel], _: abc.SchedulerBase | None = None) -> abc.DisposableBase:
+            wanted = True
+
+            def done(task: asyncio.Task[Parcel | None]) -> None:
+                self.run.tasks.discard(task)
+                if wanted:
+                    with self.run.moving():
+                        self._hand_on(task, observer)
+
+            def cancel() -> None:
+                nonlocal wanted
+                wanted = False
+                task.cancel()
+
+            task = asyncio.get_running_loop().create_task(work(parcel), context=self.run.scope.copy())
+            self.run.tasks.add(task)
+            task.add_done_callback(done)
+            return Disposable(cancel)
+
+        return rx.create(subscribe)
+
+    def _hand_on(self, task: asyncio.Task[Parcel | None], observer: abc.ObserverBase[Parcel]) -> None:
+        try:
+            result = task.result()
+        except asyncio.CancelledError:
+            observer.on_error(self.error("was cancelled"))
+        except Exception as error:  # noqa: BLE001 - handed on, not lost
+            observer.on_error(error)
+        else:
+            if result is not None:
+                observer.on_next(result)
+            observer.on_completed()
+
+    async def ask(self, agent: str, parcel: Parcel) -> Parcel | None:
+        """The agent's reply. It sees a copy of the context as it is now; whatever it raises becomes an AgentError."""
+        asked = parcel.message
+        try:
+            message = Message(
+                json_value(asked.content, "message"), json_object(self.run.context, "context"), dict(asked.metadata)
+            )
+            content = self._accepted(agent, await self.run.agents[agent].process(message))
+        except AgentError:
+            raise
+        except asyncio.CancelledError:
+            if _is_being_cancelled():
+                raise
+            raise AgentError(agent, "was cancelled") from None
+        except (Exception, SystemExit) as error:
+            # An OSError is a connection refused, a name not resolved, a time-out: the next attempt may do better.
+            raise AgentError(agent, _told(error), temporary=isinstance(error, OSError)) from error
+        return self.passed_on(parcel, content, {**asked.metadata, "agent": agent})
+
+    def _accepted(self, agent: str, reply: Reply) -> Any:
+        """The content of a reply, all of which can be kept: its usage is counted, its changes are made."""
+        if not isinstance(reply, Reply):
+            raise AgentError(agent, f"gave back a value of type {type(reply).__name__}, not a Reply")
+        self.run.count(reply.usage)
+        if _is_being_cancelled():
+            # It has ended all the same, too late: somebody else was first, or its time was up.
+            raise asyncio.CancelledError
+        content, changes = json_value(reply.content, "result"), json_object(reply.changes, "changes")
+        self.run.change(changes, reply.removed)
+        return content
+
+    async def evaluate(self, expression: str, parcel: Parcel, **more: Any) -> Any:
+        """The value of ``expression`` in the sandbox, where it sees the message, the context and ``more``."""
+        from cleveragents.agents.sandbox import evaluate
+
+        message = parcel.message
+        variables = {
+            "message": message.content,
+            "context": self.run.context,
+            "metadata": dict(message.metadata),
+            **more,
+        }
+        try:
+            return await evaluate(expression, variables)
+        except CleverAgentsError as error:
+            shown = expression if len(expression) <= LONGEST_SHOWN else f"{expression[:LONGEST_SHOWN]}…"
+            raise self.error(f"{shown!r}: {error}") from error
+
+    def passed_on(self, parcel: Parcel, content: Any, metadata: Mapping[str, Any] | None = None) -> Parcel | None:
+        """``parcel`` with another content, and other metadata if given. None as content means that nothing goes on."""
+        if content is None:
+            self.swallow()
+            return None
+        return parcel.carrying(content, self.run.context, metadata)
+
+    def swallow(self) -> None:
+        """A message ends here, and that is no error."""
+        self._chain.swallowed_by = self.name
+
+    def error(self, reason: str, *, temporary: bool = False) -> AgentError | StreamError:
+        """An error that names this place."""
+        if self._is_agent:
+            return AgentError(self.name, reason, temporary=temporary)
+        return StreamError(self._chain.name, " ".join(f"{self.name} {reason}".split()), temporary=temporary)
+
+    def _reported(self, error: Exception, parcel: Parcel) -> Observable[Parcel]:
+        if not isinstance(error, AgentError | StreamError):
+            return rx.throw(error)
+        error.route = self._chain.name
+        error.message = parcel.message
+        self.run.report(error)
+        return rx.empty()
+
+
+def _is_being_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _told(error: BaseException) -> str:
+    """``error`` in one line: our own in its words, any other with its type."""
+    kind = "" if isinstance(error, CleverAgentsError) else f"{type(error).__name__}: "
+    return " ".join(f"{kind}{error}".removesuffix(": ").split())

@@ -1,0 +1,63 @@
+"""A new user's first hour: every file, command and program of the README, in its order, in a fresh folder."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from support.command import environment
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def blocks(language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", README, flags=re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("new user")
+    assistant, paper = blocks("yaml")
+    (folder / "assistant.yaml").write_text(assistant, encoding="utf-8")
+    (folder / "paper.yaml").write_text(paper, encoding="utf-8")
+    return folder
+
+
+def run(folder, command):
+    env = environment(folder / "home", {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"})
+    done = subprocess.run(
+        ["bash", "-c", command],
+        cwd=folder,
+        env=env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_every_command_and_program_of_the_readme_works(folder):
+    commands = [line[2:] for block in blocks("console") for line in block.splitlines() if line.startswith("$ ")]
+    assert len(commands) >= 9
+    answers = {command: run(folder, command) for command in commands}
+    (asks,) = [command for command in commands if "Which number" in command]
+    assert "42" in answers[asks]
+    (program,) = blocks("python")
+    (folder / "program.py").write_text(program, encoding="utf-8")
+    assert run(folder, "python program.py").strip()
+
+
+def test_the_networks_of_the_readme_are_valid_and_the_schema_is_written(folder):
+    for command in re.findall(r"`(cleveragents config [^`]*)`", README):
+        run(folder, command)
+    assert (folder / "cleveragents.schema.json").stat().st_size > 100
+
+
+def test_every_page_that_is_linked_is_there():
+    for page in re.findall(r"\]\(((?!http)[^)#]+)\)", README):
+        assert (ROOT / page).is_file(), page
