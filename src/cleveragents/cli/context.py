@@ -1,0 +1,250 @@
+"""``cleveragents context``: look at named contexts, move, copy, mend and remove them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cleveragents.cli.context_name import ContextName
+from cleveragents.cli.output import format_option, say, show_bytes, show_json, show_rows, typed_text
+from cleveragents.cli.output import show as show_text
+from cleveragents.domain.values import dump_json
+from cleveragents.errors import ContextDamagedError
+
+if TYPE_CHECKING:
+    from cleveragents.contexts import ContextManager
+
+APPROVAL_REFUSED = 7
+
+_T = TypeVar("_T")
+
+_name_argument = click.argument("name", type=ContextName())
+_yes_option = click.option("--yes", is_flag=True, help="Do it without asking.")
+
+
+@click.group(epilog="Example: cleveragents context show notes --last 5")
+def context() -> None:
+    """Named contexts: conversations and their state, each in a folder of its own."""
+
+
+@context.command("list", epilog="Example: cleveragents context list --format json")
+@format_option
+def list_(format_: str) -> None:
+    """List all contexts with the time of their last change, the size of their messages, and what is wrong with them."""
+    from cleveragents.contexts import describe_contexts
+
+    rows = [
+        {
+            "name": info.name,
+            "updated_at": info.updated_at and info.updated_at.isoformat(timespec="seconds"),
+            "size": info.size,
+            "problem": info.problem,
+        }
+        for info in describe_contexts()
+    ]
+    show_rows(rows, ["name", "updated_at", "size", "problem"], format_)
+    if not rows and format_ == "table":
+        say("there are no contexts; 'cleveragents run CONFIG PROMPT --context NAME' makes one")
+
+
+@context.command(epilog="Example: cleveragents context show notes --last 5 --metadata")
+@_name_argument
+@click.option("--last", type=click.IntRange(min=0), metavar="N", help="Only the last N messages.")
+@click.option("--metadata", is_flag=True, help="Each message's metadata too.")
+@format_option
+def show(name: str, last: int | None, metadata: bool, format_: str) -> None:
+    """Show a context: its conversation with times in UTC, its state, global context and metadata.
+
+    As JSON one document, as JSON lines one message a line. Of a damaged context what is readable is shown.
+    """
+    manager = _open(name)
+    failures: list[ContextDamagedError] = []
+
+    def readable(read: Callable[[], _T]) -> _T | None:
+        try:
+            return read()
+        except ContextDamagedError as error:
+            failures.append(error)
+            return None
+
+    if format_ == "table":
+        history = readable(lambda: manager.formatted_history(metadata, last))
+        if history:
+            show_text(history)
+        for title, content in (readable(lambda: _sections(manager)) or {}).items():
+            if content:
+                show_text(f"{title.replace('_', ' ')}: {dump_json(content)}")
+    else:
+        messages = readable(lambda: manager.messages if last is None else manager.last_messages(last))
+        rows = None if messages is None else [message.as_dict() for message in messages]
+        if format_ == "jsonl":
+            show_rows(rows or [], [], format_)
+        else:
+            sections = readable(lambda: _sections(manager)) or dict.fromkeys(("state", "global_context", "metadata"))
+            show_json({"name": manager.name, "messages": rows, **sections})
+    _raise_all(failures)
+
+
+@context.command(epilog="Example: cleveragents context search 'release date' --context notes")
+@click.argument("text", callback=lambda _ctx, _param, value: typed_text(value))
+@click.option("--context", "name", type=ContextName(), metavar="NAME", help="Search only this context.")
+@format_option
+def search(text: str, name: str | None, format_: str) -> None:
+    """Find the messages that contain TEXT, upper or lower case."""
+    from cleveragents.contexts import search_contexts
+
+    found = 0
+
+    def rows() -> Iterator[dict[str, Any]]:
+        nonlocal found
+        for hit in search_contexts(text, name=name, on_damage=_warn):
+            found += 1
+            shown = {"text": _excerpt(hit.message.text, text)} if format_ == "table" else {}
+            yield {"context": hit.context, "number": hit.number, **hit.message.as_dict(), **shown}
+
+    show_rows(rows(), ["context", "number", "role", "text"], format_)
+    if not found:
+        say(f"no message contains {text!r}")
+
+
+@context.command(epilog="Example: cleveragents context rename notes notes-2026")
+@_name_argument
+@click.argument("new_name", type=ContextName())
+def rename(name: str, new_name: str) -> None:
+    """Give a context another name; refused while a run is using it."""
+    manager = _open(name)
+    manager.rename(new_name)
+    say(f"context {name!r} is now {manager.name!r}")
+
+
+@context.command(epilog="Example: cleveragents context copy notes notes-experiment")
+@_name_argument
+@click.argument("new_name", type=ContextName())
+def copy(name: str, new_name: str) -> None:
+    """Make a new context with everything that is in another."""
+    made = _open(name).copy(new_name)
+    say(f"context {name!r} was copied to {made.name!r}")
+
+
+@context.command(epilog="Example: cleveragents context clear notes --yes")
+@_name_argument
+@click.option("--everything", is_flag=True, help="State, global context and metadata too.")
+@_yes_option
+def clear(name: str, everything: bool, yes: bool) -> None:
+    """Empty a context's conversation; with --everything the rest too."""
+    manager = _open(name)
+    _confirm(f"Empty the conversation{' and everything else' if everything else ''} in context {manager.name!r}?", yes)
+    manager.clear(everything=everything)
+    say(f"context {manager.name!r} was emptied")
+
+
+@context.command(epilog="Example: cleveragents context delete notes --yes")
+@_name_argument
+@_yes_option
+def delete(name: str, yes: bool) -> None:
+    """Remove a context and everything in it, damaged or not."""
+    manager = _open(name)
+    _confirm(f"Delete context {manager.name!r} and everything in it?", yes)
+    manager.delete()
+    say(f"context {manager.name!r} was deleted")
+
+
+@context.command(epilog="Example: cleveragents context export notes --output backup.json")
+@_name_argument
+@click.option(
+    "--output", type=click.Path(path_type=Path, allow_dash=True), help="The file to write, '-' for standard output."
+)
+@click.option("--force", is_flag=True, help="Replace the file if it is there.")
+def export(name: str, output: Path | None, force: bool) -> None:
+    """Write everything in a context to one JSON file with a checksum; NAME.context.json unless --output says else."""
+    from cleveragents.contexts.transfer import export_bytes
+
+    manager = _open(name)
+    if output == Path("-"):
+        show_bytes(export_bytes(manager.export()))
+        return
+    path = Path(f"{manager.directory.name}.context.json") if output is None else output
+    manager.export_to(path, overwrite=force)
+    show_text(str(path))
+
+
+@context.command("import", epilog="Example: cleveragents context import backup.json --name notes-restored")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--name", type=ContextName(), metavar="NAME", help="The name to import it under.")
+@click.option("--force", is_flag=True, help="Replace the context if it is there; it becomes exactly what FILE holds.")
+def import_(file: Path, name: str | None, force: bool) -> None:
+    """Make a context of an exported FILE, under its old name unless --name says another.
+
+    A file that is incomplete or was changed is refused, and one larger than 256 MiB.
+    """
+    from cleveragents.contexts import ContextManager
+
+    manager = ContextManager.import_from(file, name, replace=force, on_damage=_warn)
+    say(f"context {manager.name!r} was imported")
+
+
+@context.command(epilog="Example: cleveragents context repair notes --yes")
+@_name_argument
+@_yes_option
+def repair(name: str, yes: bool) -> None:
+    """Show what of a context cannot be read, and set it aside in '.damaged' files beside the rest."""
+    manager = _open(name)
+    damage = manager.damage()
+    if not damage:
+        say(f"context {manager.name!r} needs no repair")
+        return
+    for what in damage:
+        show_text(what)
+    _confirm(f"Do this to context {manager.name!r}?", yes)
+    manager.repair()
+    say(f"context {manager.name!r} was repaired")
+
+
+@context.command(epilog='Example: ls "$(cleveragents context path notes)"')
+@_name_argument
+def path(name: str) -> None:
+    """Print the folder of a context."""
+    print(_open(name).directory)
+
+
+def _open(name: str) -> ContextManager:
+    from cleveragents.contexts import ContextManager
+
+    return ContextManager.open(name, on_damage=_warn)
+
+
+def _warn(what: str) -> None:
+    say(f"warning: {what}")
+
+
+def _confirm(question: str, yes: bool) -> None:
+    """Go on only if the person wants it: asked on a terminal, told by --yes elsewhere."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{question} There is no terminal to ask on; add --yes to do it")
+    if not click.confirm(question, err=True):
+        say("nothing was changed")
+        click.get_current_context().exit(APPROVAL_REFUSED)
+
+
+def _sections(manager: ContextManager) -> dict[str, Any]:
+    return {"state": manager.state, "global_context": manager.global_context, "metadata": manager.metadata}
+
+
+def _excerpt(text: str, wanted: str, width: int = 80) -> str:
+    """A piece of ``text`` around ``wanted``."""
+    start = max(0, text.casefold().find(wanted.casefold()) - width // 4)
+    piece = text[start : start + width]
+    return f"{'…' if start else ''}{piece}{'…' if start + width < len(text) else ''}"
+
+
+def _raise_all(failures: list[ContextDamagedError]) -> None:
+    for failure in failures[1:]:
+        say(f"error: {failure}")
+    if failures:
+        raise failures[0]

@@ -1,0 +1,45 @@
+"""Named contexts: a folder on disk with a conversation, a state, a global context and metadata.
+
+``manager`` is what a program uses; ``store`` is the folder of all contexts; ``folder`` is that of one, and
+``conversation`` and ``document`` are the two files in it; ``transfer`` is the export document. Each is imported when
+it is first used: a list of contexts needs no manager.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from cleveragents.contexts.manager import ContextManager
+    from cleveragents.contexts.message import ContextMessage
+    from cleveragents.contexts.search import search_contexts
+    from cleveragents.contexts.store import ContextInfo, contexts_root, describe_contexts, list_contexts
+
+_MODULES = {
+    "ContextInfo": "store",
+    "ContextManager": "manager",
+    "ContextMessage": "message",
+    "contexts_root": "store",
+    "describe_contexts": "store",
+    "list_contexts": "store",
+    "search_contexts": "search",
+}
+
+__all__ = [
+    "ContextInfo",
+    "ContextManager",
+    "ContextMessage",
+    "contexts_root",
+    "describe_contexts",
+    "list_contexts",
+    "search_contexts",
+]
+
+
+def __getattr__(name: str) -> Any:
+    module = _MODULES.get(name)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f"{__name__}.{module}"), name)

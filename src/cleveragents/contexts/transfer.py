@@ -1,0 +1,157 @@
+"""The export document of a context: one JSON file with everything in it, which shows when it was changed.
+
+Keys: ``format``, ``version``, ``name``, ``created_at``, ``state``, ``global_context``, ``metadata``, ``messages``
+(oldest first, as in ``messages.jsonl``) and ``checksum``: ``sha256:`` and the digest of the rest in the form of
+``domain.canonical``, so that the order of keys, white space and line ends do not matter.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cleveragents.contexts.conversation import MESSAGES_FILE
+from cleveragents.contexts.document import DOCUMENT_FILE, SECTIONS, Document
+from cleveragents.contexts.message import ContextMessage, message_of, parse_time, time_text
+from cleveragents.domain.canonical import checksum
+from cleveragents.domain.values import json_value, load_json
+from cleveragents.errors import ContextImportError, InvalidValueError, StorageError
+from cleveragents.storage.files import create_file, replace_file, storage_errors
+
+FORMAT, VERSION = "cleveragents.context", 1
+MAX_IMPORT_BYTES = 256 * 2**20
+"""The largest export file that is read, in bytes."""
+
+_KEYS = ("format", "version", "name", "created_at", *SECTIONS, "messages", "checksum")
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """Everything in a context at one moment, under the name it had."""
+
+    name: str
+    document: Document
+    messages: list[ContextMessage]
+
+
+def export_document(snapshot: Snapshot) -> dict[str, Any]:
+    """The export document of ``snapshot``."""
+    document: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "name": snapshot.name,
+        "created_at": time_text(snapshot.document.created_at),
+        **{section: getattr(snapshot.document, section) for section in SECTIONS},
+        "messages": [message.as_dict() for message in snapshot.messages],
+    }
+    # What a hand-edited file brought in is put in order here, so that it is exported as it will be imported.
+    document = json_value(document)
+    return {**document, "checksum": checksum(document)}
+
+
+def export_bytes(document: dict[str, Any]) -> bytes:
+    """An export document as the content of a file, laid out for people."""
+    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False).encode() + b"\n"
+
+
+def write_export(document: dict[str, Any], path: Path, *, overwrite: bool) -> None:
+    """Write an export document to ``path``, whole or not at all. Raises StorageError."""
+    content = export_bytes(document)
+    if path.is_dir():
+        raise StorageError(f"cannot export to {path}: it is a folder; give a file name")
+    if not path.parent.is_dir():
+        raise StorageError(f"cannot export to {path}: there is no folder {path.parent}")
+    with storage_errors(path):
+        if not overwrite:
+            try:
+                create_file(path, content)
+            except FileExistsError:
+                raise StorageError(f"{path} exists already and is kept; use another name, or --force") from None
+            return
+        target = path.resolve()
+        if target.exists() and not target.is_file():
+            raise StorageError(f"cannot export to {path}: it is not a regular file")
+        replace_file(target, content)
+
+
+def read_export(path: Path) -> Snapshot:
+    """The content of an export file, checked in full. Raises ContextImportError naming what is wrong."""
+    with storage_errors(path, "read"), path.open("rb") as file:
+        content = file.read(MAX_IMPORT_BYTES + 1)
+    return read_export_bytes(content, str(path))
+
+
+def read_export_bytes(content: bytes, what: str) -> Snapshot:
+    """As ``read_export``; ``what`` names the source in errors."""
+    if len(content) > MAX_IMPORT_BYTES:
+        raise ContextImportError(f"{what} is larger than {MAX_IMPORT_BYTES // 2**20} MiB, the most that is imported")
+    try:
+        return _snapshot(load_json(content.removeprefix(b"\xef\xbb\xbf")))
+    except InvalidValueError as error:
+        raise ContextImportError(f"{what} is not an export of a context that can be imported: {error}") from None
+
+
+def files_of(snapshot: Snapshot) -> dict[str, bytes]:
+    """The files of a new context that holds what ``snapshot`` does."""
+    old = snapshot.document
+    # A new context with an id of its own; revision 1, since all this was saved once, even where it is empty.
+    new = Document(
+        created_at=old.created_at,
+        revision=1,
+        state=old.state,
+        global_context=old.global_context,
+        metadata=old.metadata,
+    )
+    return {
+        DOCUMENT_FILE: new.as_bytes(),
+        MESSAGES_FILE: b"".join(message.as_line() for message in snapshot.messages),
+    }
+
+
+def _snapshot(value: Any) -> Snapshot:
+    if not isinstance(value, dict):
+        raise InvalidValueError("not a JSON object")
+    if value.get("format") != FORMAT:
+        raise InvalidValueError(f"must be {FORMAT!r}, not {value.get('format')!r:.60}", "format")
+    _check_version(value.get("version"))
+    missing, unknown = [key for key in _KEYS if key not in value], [key for key in value if key not in _KEYS]
+    if missing or unknown:
+        raise InvalidValueError(f"has no {missing[0]!r}" if missing else f"has an unknown key {unknown[0]!r:.60}")
+    checked: dict[str, Any] = json_value(value)
+    given = checked.pop("checksum")
+    if given != checksum(checked):
+        raise InvalidValueError("the checksum does not match; the file was changed after it was exported")
+    if not isinstance(value["name"], str):
+        raise InvalidValueError("must be text", "name")
+    for section in SECTIONS:
+        if not isinstance(checked[section], dict):
+            raise InvalidValueError("must be a JSON object", section)
+    if not isinstance(checked["messages"], list):
+        raise InvalidValueError("must be a list", "messages")
+    sections = {section: checked[section] for section in SECTIONS}
+    document = Document(created_at=_time(checked["created_at"], "created_at"), **sections)
+    return Snapshot(checked["name"], document, [_message(item, n) for n, item in enumerate(checked["messages"])])
+
+
+def _check_version(version: Any) -> None:
+    if type(version) is not int or version < 1:
+        raise InvalidValueError(f"{version!r:.60} is no version", "version")
+    if version > VERSION:
+        raise InvalidValueError(f"{version} was made by a newer version of cleveragents", "version")
+
+
+def _time(value: Any, where: str) -> Any:
+    try:
+        return parse_time(value)
+    except InvalidValueError as error:
+        raise InvalidValueError(error.reason, where) from None
+
+
+def _message(value: Any, number: int) -> ContextMessage:
+    where = f"messages[{number}]"
+    try:
+        return message_of(value)
+    except InvalidValueError as error:
+        raise InvalidValueError(error.reason, f"{where}.{error.path}" if error.path else where) from None

@@ -1,0 +1,1 @@
+"""Where bytes go: files written so that a crash leaves them whole."""

@@ -1,0 +1,258 @@
+"""The export file: everything in it, nothing lost on the way back, and refused when it was changed."""
+
+import json
+import os
+import stat
+import subprocess
+
+import pytest
+
+from cleveragents import ContextManager, list_contexts
+from cleveragents.contexts import transfer
+from cleveragents.domain.canonical import checksum
+from cleveragents.errors import ContextExistsError, ContextImportError, InvalidNameError, StorageError
+
+
+@pytest.fixture
+def context(context):
+    context.add_message("system", "Be brief.")
+    context.add_message("user", [{"text": "?"}, {"image": "data:"}], {"deep": {"x": [1.5, None, 2**60]}})
+    context.add_message("assistant", None, {"tool_calls": [{"id": "c1"}]})
+    context.update_state({"cost": 6.0, "small": 0.00001, "sum": 0.1 + 0.2, "big": 2**60, "e\u0301": []})
+    context.update_global_context({"stage": "planning", "nothing": None})
+    context.update_metadata({"made": "by hand"})
+    return context
+
+
+@pytest.fixture
+def file(context, tmp_path):
+    context.export_to(tmp_path / "export.json")
+    return tmp_path / "export.json"
+
+
+def everything(context):
+    return (context.messages, context.state, context.global_context, context.metadata, context.created_at)
+
+
+def changed(file, change):
+    """Change the document, and give it the checksum that belongs to what it says then."""
+    document = json.loads(file.read_bytes())
+    change(document)
+    document.pop("checksum", None)
+    document["checksum"] = checksum(document)
+    file.write_bytes(json.dumps(document).encode())
+
+
+def test_what_is_imported_is_what_was_exported(context, file, root):
+    copy = ContextManager.import_from(file, "copy", root)
+    assert everything(copy) == everything(context)
+    assert copy.exists()
+    copy.update_state({"only": "here"})
+    assert "only" not in context.state
+
+
+def test_c56_c62_exported_imported_and_exported_five_times_it_is_the_same(context, file, root, tmp_path):
+    first = context.export()
+    for number in range(5):
+        again = ContextManager.import_from(file, "talk", root, replace=True)
+        file = tmp_path / f"export-{number}.json"
+        again.export_to(file)
+        assert json.loads(file.read_bytes()) == first
+
+
+def test_an_empty_context_can_be_exported_and_imported(root, tmp_path):
+    ContextManager("empty", root).export_to(tmp_path / "x.json")
+    again = ContextManager.import_from(tmp_path / "x.json", "again", root)
+    assert again.messages == []
+    assert again.exists()
+
+
+def test_c61_white_space_key_order_and_line_ends_do_not_matter_but_a_digit_does(context, file, root):
+    document = json.loads(file.read_bytes())
+    text = json.dumps(dict(reversed(document.items())), indent=7, ensure_ascii=True).replace("\n", "\r\n")
+    file.write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert everything(ContextManager.import_from(file, "one", root)) == everything(context)
+    file.write_bytes(text.replace("0.30000000000000004", "0.30000000000000005").encode())
+    ContextManager.import_from(file, "two", root)
+    file.write_bytes(text.replace("0.30000000000000004", "0.3").encode())
+    with pytest.raises(ContextImportError, match="checksum"):
+        ContextManager.import_from(file, "three", root)
+
+
+NODE = """
+const { createHash } = require("crypto");
+const document = JSON.parse(require("fs").readFileSync(process.argv[1], "utf8"));
+const { checksum, ...rest } = document;
+const canonical = (v) => Array.isArray(v) ? `[${v.map(canonical)}]`
+  : v && typeof v === "object" ? `{${Object.keys(v).sort().map((k) => JSON.stringify(k) + ":" + canonical(v[k]))}}`
+  : JSON.stringify(v);
+const digest = "sha256:" + createHash("sha256").update(canonical(rest)).digest("hex");
+process.stdout.write(String(digest === checksum));
+"""
+
+
+def test_c59_another_language_verifies_the_checksum(root, tmp_path):
+    context = ContextManager("numbers", root)
+    context.add_message("user", "\x7f \u2028 🎉 \0", {"deep": {"x": [1.5, None, 2**53 - 1]}})
+    context.update_state(
+        {"cost": 6.0, "small": 0.00001, "sum": 0.1 + 0.2, "far": [1e21, 1e-7, 123e18], "🎉": 1, "\ufb33": 2}
+    )
+    file = tmp_path / "export.json"
+    context.export_to(file)
+    node = subprocess.run(["node", "-e", NODE, str(file)], capture_output=True, check=True, text=True)
+    assert node.stdout == "true"
+
+
+def test_any_byte_that_is_changed_in_a_text_or_number_is_noticed(context, file, root):
+    content = file.read_bytes()
+    names = 0
+    for old, new in [
+        (b"Be brief.", b"Be brieF."),
+        (b'"planning"', b'"Planning"'),
+        (b"1.5", b"1.6"),
+        (b'"system"', b'"user"'),
+    ]:
+        assert old in content
+        file.write_bytes(content.replace(old, new))
+        with pytest.raises(ContextImportError, match="checksum"):
+            ContextManager.import_from(file, f"n{names}", root)
+    assert list_contexts(root) == ["talk"]
+
+
+ODD = {
+    "no version": lambda d: d.pop("version"),
+    "newer version": lambda d: d.update(version=2),
+    "version as text": lambda d: d.update(version="1"),
+    "version as a float": lambda d: d.update(version=1.0),
+    "version true": lambda d: d.update(version=True),
+    "negative version": lambda d: d.update(version=-1),
+    "another format": lambda d: d.update(format="cleveragents.session"),
+    "no messages": lambda d: d.pop("messages"),
+    "messages no list": lambda d: d.update(messages={}),
+    "a message that is none": lambda d: d["messages"].append([]),
+    "an unknown role": lambda d: d["messages"][2].update(role="robot"),
+    "no content": lambda d: d["messages"][0].pop("content"),
+    "content a number": lambda d: d["messages"][0].update(content=3),
+    "a time without a zone": lambda d: d["messages"][0].update(timestamp="2026-01-01T00:00:00"),
+    "no time": lambda d: d["messages"][0].update(timestamp=""),
+    "metadata no object": lambda d: d["messages"][0].update(metadata=[]),
+    "state no object": lambda d: d.update(state=[]),
+    "an unknown key": lambda d: d.update(extra=1),
+    "a bad creation time": lambda d: d.update(created_at="yesterday"),
+    "a name that is no text": lambda d: d.update(name=None),
+}
+
+
+@pytest.mark.parametrize("change", ODD.values(), ids=ODD)
+def test_c58_c65_what_is_malformed_is_refused_by_name_and_nothing_is_made(file, root, change):
+    changed(file, change)
+    with pytest.raises(ContextImportError) as caught:
+        ContextManager.import_from(file, "new", root)
+    assert str(file) in str(caught.value)
+    assert len(str(caught.value).splitlines()) == 1
+    assert list_contexts(root) == ["talk"]
+
+
+def test_the_error_names_the_field(file, root):
+    changed(file, ODD["an unknown role"])
+    with pytest.raises(ContextImportError, match=r"messages\[2\]\.role"):
+        ContextManager.import_from(file, "new", root)
+    changed(file, ODD["newer version"])
+    with pytest.raises(ContextImportError, match="newer version"):
+        ContextManager.import_from(file, "new", root)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"{", b"null", b"[]", b"\xff\xfe", b"\0" * 100, b'{"format": NaN}', b"[" * 100_000, b'{"a":' * 100_000],
+    ids=lambda content: repr(content[:10]),
+)
+def test_what_is_no_export_is_refused(file, root, content):
+    file.write_bytes(content)
+    with pytest.raises(ContextImportError):
+        ContextManager.import_from(file, "new", root)
+    assert list_contexts(root) == ["talk"]
+
+
+def test_a_truncated_file_is_refused_wherever_it_ends(file, root):
+    content = file.read_bytes()
+    for end in range(0, len(content) - 2, 97):
+        file.write_bytes(content[:end])
+        with pytest.raises(ContextImportError):
+            ContextManager.import_from(file, "new", root)
+
+
+def test_a_file_above_the_stated_limit_is_refused(file, root):
+    with file.open("ab") as padded:
+        padded.truncate(transfer.MAX_IMPORT_BYTES + 1)
+    with pytest.raises(ContextImportError, match="256 MiB"):
+        ContextManager.import_from(file, "new", root)
+
+
+def test_a_name_inside_a_file_never_becomes_a_path(file, root, tmp_path):
+    for name in ("../../outside", "/outside", "con", "", ".hidden"):
+        changed(file, lambda document, name=name: document.update(name=name))
+        with pytest.raises(InvalidNameError):
+            ContextManager.import_from(file, root=root)
+        assert ContextManager.import_from(file, "good", root).name == "good"
+        ContextManager.open("good", root).delete()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["contexts", "export.json"]
+
+
+def test_c22_a_taken_name_is_kept_unless_it_shall_be_replaced_and_then_it_is_exactly_the_import(context, file, root):
+    other = ContextManager("other", root)
+    other.add_message("user", "theirs")
+    other.update_state({"theirs": True})
+    before = everything(other)
+    for name in ("other", "Other"):
+        with pytest.raises(ContextExistsError):
+            ContextManager.import_from(file, name, root)
+    with pytest.raises(ContextExistsError):
+        ContextManager.import_from(file, "Other", root, replace=True)
+    assert everything(other) == before
+    assert everything(ContextManager.import_from(file, "other", root, replace=True)) == everything(context)
+    assert list_contexts(root) == ["other", "talk"]
+    assert sorted(path.name for path in root.iterdir()) == [".locks", "other", "talk"]
+
+
+def test_replacing_a_damaged_context_works(context, file, root):
+    (context.directory / "context.json").write_bytes(b"{")
+    ContextManager.import_from(file, "talk", root, replace=True)
+    assert ContextManager.open("talk", root).state["cost"] == 6.0
+
+
+def test_c22_an_existing_file_is_kept_unless_it_shall_be_overwritten(context, tmp_path):
+    file = tmp_path / "mine.txt"
+    file.write_text("mine", encoding="utf-8")
+    with pytest.raises(StorageError, match="exists already"):
+        context.export_to(file)
+    assert file.read_text(encoding="utf-8") == "mine"
+    context.export_to(file, overwrite=True)
+    assert json.loads(file.read_bytes())["name"] == "talk"
+
+
+def test_c64_an_export_goes_only_where_a_file_can_be(context, tmp_path):
+    (tmp_path / "folder").mkdir()
+    os.mkfifo(tmp_path / "pipe")
+    for path in (tmp_path / "folder", tmp_path / "not" / "there.json", tmp_path / "pipe", "/dev/null"):
+        for overwrite in (False, True):
+            with pytest.raises(StorageError):
+                context.export_to(path, overwrite=overwrite)
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    assert not list((tmp_path / "folder").iterdir())
+
+
+def test_an_export_over_a_link_replaces_what_it_leads_to(context, tmp_path):
+    target, link = tmp_path / "target.json", tmp_path / "link.json"
+    target.write_text("old", encoding="utf-8")
+    link.symlink_to(target)
+    context.export_to(link, overwrite=True)
+    assert link.is_symlink()
+    assert json.loads(target.read_bytes())["name"] == "talk"
+
+
+def test_importing_what_is_not_there_is_one_clear_error(root, tmp_path):
+    for path in (tmp_path / "nothing.json", tmp_path):
+        with pytest.raises(StorageError, match="cannot read"):
+            ContextManager.import_from(path, "new", root)
+    assert not root.exists()
