@@ -1,0 +1,202 @@
+"""The application: history in, streams through, answer out, and each part of a turn on disk when it happens."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cleveragents.agents.base import AgentEvent, Listener, Message, TextDelta, listening
+from cleveragents.agents.build import build_agents
+from cleveragents.config import AppConfig, load_config
+from cleveragents.config.operators import ModifierConfig
+from cleveragents.domain.history import content_text, format_prompt
+from cleveragents.domain.merge import difference, merged
+from cleveragents.domain.values import clean_text
+from cleveragents.errors import ContextBusyError, InvalidSettingError
+from cleveragents.streams.router import RunResult, StreamRouter, result_of
+
+if TYPE_CHECKING:
+    from cleveragents.contexts import ContextManager
+
+MAX_TEMPERATURE = 2.0
+TURN_WAIT = 30.0
+"""Seconds that a run waits for another run's turn on the same context."""
+
+
+class CleverAgentsApp:
+    """The agents of one configuration, ready to run.
+
+    ``temperature`` (0 to 2) overrides that of every llm agent; ``unsafe`` runs tool code as ordinary Python in
+    a child process; ``llm`` replaces the llm of every llm agent. Raises ConfigError or InvalidSettingError
+    before anything runs.
+    """
+
+    def __init__(
+        self,
+        config: AppConfig | Path,
+        *,
+        temperature: float | None = None,
+        unsafe: bool = False,
+        llm: str | None = None,
+    ) -> None:
+        self.config = config if isinstance(config, AppConfig) else load_config(config)
+        self._temperature = None if temperature is None else checked_temperature(temperature)
+        self._routes = self.config.network()
+        self._router = StreamRouter(
+            build_agents(self.config, unsafe=unsafe, llm=llm), self._routes, hop_limit=self.config.hop_limit
+        )
+
+    @property
+    def global_context(self) -> dict[str, Any]:
+        """The global context that a run without a named context starts with."""
+        return self._starting_context({})
+
+    @property
+    def answering_agent(self) -> str | None:
+        """The agent whose text is the answer word for word, so that it can be shown as it arrives, if there is one.
+
+        That is the last step of the only route to the output, when one message can come through at a time.
+        """
+        ending = [route for route in self._routes if "output" in route.to]
+        if len(ending) != 1:
+            return None
+        steps = [step for step in ending[0].through if not isinstance(step, ModifierConfig)]
+        if not steps or not isinstance(steps[-1], str) or self._asked().count(steps[-1]) != 1:
+            return None
+        sources = {route.name: route.source for route in self._routes}
+        route, passed = ending[0].name, set[str]()
+        while route != "input":
+            if route in passed or len(sources[route]) != 1 or any(route in other.to for other in self._routes):
+                return None
+            passed.add(route)
+            route = sources[route][0]
+        return steps[-1]
+
+    def _asked(self) -> list[str]:
+        """The names of the agents that the routes ask, once for each place where they are asked."""
+        steps = [step for route in self._routes for step in route.through]
+        return [name for step in steps for name in ([step] if isinstance(step, str) else step.agents)]
+
+    async def run(
+        self,
+        prompt: str,
+        *,
+        context: ContextManager | None = None,
+        listener: Listener | None = None,
+        wait: float = TURN_WAIT,
+    ) -> RunResult:
+        """Send ``prompt`` through the network and give back what came out.
+
+        With ``context``, the last messages are put before the prompt, the prompt is on disk before an agent
+        runs, the answer and the changes of the global context after. ``listener`` is told what agents do while
+        they do it. Raises ContextBusyError when another run holds the context for ``wait`` seconds, and the
+        error of an agent when nothing but errors came out; what was said until then stays in the context.
+        """
+        prompt = clean_text(prompt)
+        if not prompt.strip():
+            raise InvalidSettingError("the prompt is empty")
+        if context is None:
+            with listening(listener):
+                return await self._router.run(Message(prompt, self.global_context))
+        async with _turn_of(context, wait):
+            return await self._run_in(context, prompt, listener)
+
+    def run_sync(
+        self,
+        prompt: str,
+        *,
+        context: ContextManager | None = None,
+        listener: Listener | None = None,
+        wait: float = TURN_WAIT,
+    ) -> RunResult:
+        """``run``, from ordinary code."""
+        return asyncio.run(self.run(prompt, context=context, listener=listener, wait=wait))
+
+    async def _run_in(self, context: ContextManager, prompt: str, listener: Listener | None) -> RunResult:
+        # The context is read and written without an await: each call is short, and a Ctrl-C, which cancels at
+        # an await, cannot come between an answer and its place on disk.
+        limits = self.config.history
+        recent = context.last_messages(limits.messages)
+        before = self._starting_context(context.global_context)
+        context.add_message("user", prompt)
+        asked = format_prompt(prompt, recent, limit=limits.messages, assistant_limit=limits.assistant_characters)
+        answer = _Answer(listener, self.answering_agent)
+        with listening(answer.listen):
+            run = self._router.start(before)
+        try:
+            async with run:
+                result = await result_of(run, Message(asked, before))
+        except BaseException:
+            if answer.text:
+                context.add_message("assistant", answer.text, {"interrupted": True})
+            raise
+        else:
+            for output in result.outputs:
+                context.add_message("assistant", content_text(output))
+        finally:
+            self._save(context, before, run.context)
+        return result
+
+    def _save(self, context: ContextManager, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
+        """Keep what agents changed in the global context, those of a run that failed or was ended included."""
+        changes = difference(before, after)
+        if self._temperature is not None:
+            changes.set.pop("temperature", None)
+        if changes:
+            context.update_global_context(changes.set, changes.removed)
+
+    def _starting_context(self, saved: Mapping[str, Any]) -> dict[str, Any]:
+        """The file's ``context:``, under what was saved, under this run's temperature."""
+        override = {} if self._temperature is None else {"temperature": self._temperature}
+        return merged(merged(self.config.context, saved), override)
+
+
+@dataclass
+class _Answer:
+    """What has arrived so far of one answer."""
+
+    listener: Listener | None
+    answering_agent: str | None = None
+    pieces: list[str] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        return "".join(self.pieces)
+
+    def listen(self, event: AgentEvent) -> None:
+        if isinstance(event, TextDelta) and event.agent == self.answering_agent:
+            self.pieces.append(event.text)
+        if self.listener is not None:
+            self.listener(event)
+
+
+def checked_temperature(value: float) -> float:
+    """``value`` as a temperature. Raises InvalidSettingError unless it is a number from 0 to 2."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= MAX_TEMPERATURE:
+        raise InvalidSettingError(f"temperature {value!r} is not a number from 0 to {MAX_TEMPERATURE:g}")
+    return value
+
+
+@asynccontextmanager
+async def _turn_of(context: ContextManager, wait: float) -> AsyncIterator[None]:
+    """Hold the context's turn. Asked for again and again, not waited for, so that a Ctrl-C ends it at once."""
+    deadline = time.monotonic() + wait
+    while True:
+        turn = context.turn(0)
+        try:
+            turn.__enter__()
+        except ContextBusyError:
+            if not time.monotonic() < deadline:
+                raise
+            await asyncio.sleep(0.05)
+        else:
+            break
+    try:
+        yield
+    finally:
+        turn.__exit__(None, None, None)

@@ -1,0 +1,86 @@
+"""What a command loads: start-up pays only for what the command uses."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+from support.command import environment
+
+# Each costs from a fifth of a second to a second of a start.
+HEAVY = {
+    "pydantic_ai",
+    "openai",
+    "pydantic",
+    "reactivex",
+    "pydantic_monty",
+    "ruamel",
+    "jinja2",
+    "sqlalchemy",
+    "alembic",
+}
+# Each costs more than a bare Python start.
+MIDDLING = {"asyncio", "filelock", "platformdirs", "rich", "orjson", "httpx", "tempfile", "concurrent"}
+
+PROGRAM = """
+import json, sys
+sys.argv = ["cleveragents", *json.loads(sys.argv[1])]
+from cleveragents.cli.main import main
+try:
+    main()
+except SystemExit:
+    pass
+print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
+"""
+
+
+def loaded(home, *arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", PROGRAM, json.dumps(arguments)],
+        capture_output=True,
+        env=environment(home),
+        check=True,
+        text=True,
+    )
+    return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["--help"],
+        ["--version"],
+        [],
+        ["run", "--help"],
+        ["context", "--help"],
+        ["config", "--help"],
+        ["context", "list"],
+    ],
+    ids=" ".join,
+)
+def test_a_light_command_loads_nothing_heavy(tmp_path, arguments):
+    assert not loaded(tmp_path, *arguments) & (HEAVY | MIDDLING)
+
+
+def test_importing_the_package_loads_none_of_its_modules():
+    done = subprocess.run(
+        [sys.executable, "-c", "import sys, cleveragents; print(*sys.modules)"],
+        capture_output=True,
+        check=True,
+        text=True,
+    )
+    assert {name for name in done.stdout.split() if name.startswith("cleveragents")} == {"cleveragents"}
+
+
+def test_a_run_of_tools_alone_loads_no_llm_library(tmp_path):
+    config = tmp_path / "echo.yaml"
+    config.write_text("agents: {echo: {type: tool, code: result = message}}", encoding="utf-8")
+    assert not loaded(tmp_path, "run", str(config), "hello") & {"pydantic_ai", "openai", "jinja2", "sqlalchemy"}
+
+
+def test_looking_writes_nothing(tmp_path):
+    home = tmp_path / "home"
+    for arguments in (["--help"], ["--version"], ["context", "list"], ["context", "show", "nobody"], ["run", "--help"]):
+        loaded(home, *arguments)
+    assert not home.exists()
