@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleveragents.cli.output import discard_stdout, say, show, show_json
+from cleveragents.cli.context_name import ContextName
+from cleveragents.cli.output import discard_stdout, say, show, show_json, typed_text
 from cleveragents.domain.history import content_text
 from cleveragents.domain.values import dump_json, terminal_text
 
@@ -27,7 +28,9 @@ OUTPUT_FORMATS = ("text", "json", "stream-json")
 )
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("prompt", required=False)
-@click.option("--context", "context_name", metavar="NAME", help="Continue this named context; made when new.")
+@click.option(
+    "--context", "context_name", type=ContextName(), metavar="NAME", help="Continue this named context; made when new."
+)
 @click.option("--temperature", type=float, help="From 0 to 2, for every llm agent in this run; never saved.")
 @click.option("--llm", metavar="NAME", help="Use this llm for every llm agent: provider:model, local or gguf:/path.")
 @click.option(
@@ -51,7 +54,7 @@ OUTPUT_FORMATS = ("text", "json", "stream-json")
 def run(
     config: Path,
     prompt: str | None,
-    context_name: str | None,
+    context: str | None,
     temperature: float | None,
     llm: str | None,
     output_format: str,
@@ -72,10 +75,10 @@ def run(
             signal.signal(getattr(signal, name), lambda *_: signal.raise_signal(signal.SIGINT))
     asked = _prompt(prompt)
     app = CleverAgentsApp(config, temperature=temperature, unsafe=unsafe, llm=llm)
-    context = _context(context_name)
-    printer = _PRINTERS[output_format](app, context_name, live=not no_stream and sys.stdout.isatty())
+    conversation = _conversation(context)
+    printer = _PRINTERS[output_format](app, context, live=not no_stream and sys.stdout.isatty())
     try:
-        result = app.run_sync(asked, context=context, listener=printer.event, wait=wait)
+        result = app.run_sync(asked, context=conversation, listener=printer.event, wait=wait)
     except BaseException as error:
         printer.failed(error)
         raise
@@ -89,7 +92,7 @@ def run(
 
 def _prompt(argument: str | None) -> str:
     """The prompt: the argument, what is piped in, or both. Raises UsageError when there is neither."""
-    parts = [] if argument in {None, "-"} else [argument]
+    parts = [] if argument is None or argument == "-" else [typed_text(argument)]
     if sys.stdin is not None and (argument == "-" or not sys.stdin.isatty()):
         try:
             parts.append(sys.stdin.buffer.read().decode("utf-8"))
@@ -101,7 +104,7 @@ def _prompt(argument: str | None) -> str:
     return prompt
 
 
-def _context(name: str | None) -> ContextManager | None:
+def _conversation(name: str | None) -> ContextManager | None:
     if name is None:
         return None
     from cleveragents.contexts import ContextManager
@@ -226,4 +229,8 @@ class _StreamJSONPrinter(_JSONPrinter):
             discard_stdout()
 
 
-_PRINTERS: dict[str, type[_TextPrinter | _JSONPrinter]] = {"text": _TextPrinter, "json": _JSONPrinter, "stream-json": _StreamJSONPrinter}
+_PRINTERS: dict[str, type[_TextPrinter | _JSONPrinter]] = {
+    "text": _TextPrinter,
+    "json": _JSONPrinter,
+    "stream-json": _StreamJSONPrinter,
+}
