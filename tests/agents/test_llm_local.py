@@ -2,12 +2,14 @@
 
 import asyncio
 import importlib.util
-import os
 import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
@@ -18,15 +20,19 @@ from cleveragents.agents.base import TextDelta, listening
 from cleveragents.domain.history import format_prompt
 from support.llms import ask, failure, told
 
-ASSISTANT = {"system_prompt": "You are a helpful assistant.", "temperature": 0}
+
+def assistant(**settings: Any) -> LLMAgent:
+    """The assistant of the examples and of the demo."""
+    return LLMAgent("assistant", "local", system_prompt="You answer questions in English.", temperature=0, **settings)
 
 
+@dataclass
 class Said:
-    metadata: dict[str, object] = {}  # noqa: RUF012 - never changed
+    """A message of a history."""
 
-    def __init__(self, role, content):
-        self.role = role
-        self.content = content
+    role: str
+    content: str
+    metadata: dict[str, Any] = field(default_factory=dict)
 
 
 def weights():
@@ -39,7 +45,7 @@ def weights():
 
 
 def test_the_local_llm_answers_in_pieces_and_counts_tokens():
-    reply, events = told(LLMAgent("assistant", "local", **ASSISTANT, max_tokens=40), "What is the capital of France?")
+    reply, events = told(assistant(max_tokens=40), "What is the capital of France?")
     assert "Paris" in reply.content
     assert len(events) > 3
     assert "".join(event.text for event in events) == reply.content
@@ -50,11 +56,15 @@ def test_the_local_llm_answers_in_pieces_and_counts_tokens():
 
 
 def test_the_local_llm_recalls_what_stands_in_the_history():
-    assistant = LLMAgent("assistant", "local", **ASSISTANT, max_tokens=60)
+    agent = assistant(max_tokens=60)
     first, second = "Remember the number 42.", "Which number did I ask you to remember?"
-    history = [Said("user", first), Said("assistant", ask(assistant, first).content)]
-    assert "42" in ask(assistant, format_prompt(second, history)).content
-    assert "42" not in ask(assistant, second).content
+    history = [Said("user", first), Said("assistant", ask(agent, first).content)]
+    assert "42" in ask(agent, format_prompt(second, history)).content
+    assert "42" not in ask(agent, second).content
+
+
+def test_without_any_setting_the_local_llm_answers_in_english():
+    assert ask(LLMAgent("assistant", "local"), "What is the capital of France?").content == "The capital of France is Paris."
 
 
 def test_the_same_question_has_the_same_answer_whatever_was_asked_before():
@@ -94,10 +104,10 @@ def test_a_conversation_longer_than_the_local_llm_reads_is_told_as_such():
     assert "longer than this llm can read" in failure(LLMAgent("assistant", "local"), "bees " * 20_000)
 
 
-def test_nobody_else_on_this_machine_may_ask_the_server():
+def test_nobody_else_on_this_machine_may_ask_the_server(monkeypatch):
     address = asyncio.run(local_llm.serve("a", "local")).base_url
     assert urlsplit(address).hostname == "127.0.0.1"
-    os.environ["STRANGERS_KEY"] = "a-guess"
+    monkeypatch.setenv("STRANGERS_KEY", "a-guess")
     stranger = LLMAgent("stranger", "openai:any", base_url=address, api_key_env="STRANGERS_KEY")
     assert "refused the key" in failure(stranger)
 
@@ -183,27 +193,13 @@ def test_ctrl_c_ends_the_process_and_its_server_at_any_moment(moment):
 
 
 def test_a_killed_process_leaves_no_server_behind():
-    with subprocess.Popen(
-        [sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, text=True, encoding="utf-8"
-    ) as process:
+    with subprocess.Popen([sys.executable, "-c", SCRIPT], stdout=subprocess.PIPE, encoding="utf-8") as process:
         assert process.stdout is not None
         address = next(line.strip() for line in process.stdout if line.startswith("http"))
-        # The server holds the other end of this pipe for as long as it lives.
-        watched = subprocess.run(
-            [
-                sys.executable,
-                "-c",
-                "import socket, sys; s = socket.create_connection(('127.0.0.1', int(sys.argv[1]))); "
-                "import os, signal; os.kill(int(sys.argv[2]), signal.SIGKILL); print(s.recv(1))",
-                str(urlsplit(address).port),
-                str(process.pid),
-            ],
-            capture_output=True,
-            text=True,
-            timeout=30,
-            check=False,
-        )
-    assert "b''" in watched.stdout or "ConnectionResetError" in watched.stderr
+        with socket.create_connection(("127.0.0.1", urlsplit(address).port), timeout=30) as connection:
+            process.kill()
+            with suppress(ConnectionResetError):
+                assert connection.recv(1) == b""
     assert not port_is_open(address)
 
 
@@ -212,7 +208,12 @@ def test_cancelling_an_answer_leaves_the_server_ready_for_the_next():
         loop = asyncio.get_running_loop()
         started = loop.create_future()
         agent = LLMAgent("assistant", "local", max_tokens=5000)
-        with listening(lambda event: started.done() or started.set_result(event)):
+
+        def listener(event):
+            if not started.done():
+                started.set_result(event)
+
+        with listening(listener):
             task = asyncio.create_task(agent.process(Message("Count from 1 to 10000.")))
             assert isinstance(await started, TextDelta)
         task.cancel()
@@ -227,7 +228,7 @@ def test_nothing_is_printed_by_the_local_llm():
     code = """if True:
         import asyncio
         from cleveragents import LLMAgent, Message
-        agent = LLMAgent("a", "local", system_prompt="You are a helpful assistant.", max_tokens=40)
+        agent = LLMAgent("a", "local", max_tokens=40)
         for _ in range(2):
             print(asyncio.run(agent.process(Message("What is the capital of France?"))).content)
     """

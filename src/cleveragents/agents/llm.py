@@ -93,7 +93,9 @@ class LLMAgent:
         return settings
 
     def _instructions(self, context: Mapping[str, Any]) -> str | None:
-        prompt = self.system_prompt
+        from cleveragents.agents.local_llm import LOCAL, SYSTEM_PROMPT
+
+        prompt = self.system_prompt or (SYSTEM_PROMPT if self.llm == LOCAL else "")
         if any(mark in prompt for mark in ("{{", "{%", "{#")):
             from cleveragents.agents.prompts import render_prompt
 

@@ -26,6 +26,8 @@ CONTEXT_TOKENS = 8192
 """The longest conversation, prompt and answer together, unless the weights were made for less."""
 MAX_TOKENS = 512
 """The longest answer unless the agent says otherwise: a small llm may never come to an end by itself."""
+SYSTEM_PROMPT = "You answer questions in English."
+"""What ``local`` is told when its agent says nothing; what its weights say by default makes it drift into French."""
 
 _MAGIC = b"GGUF"
 _SCRIPT = Path(__file__).with_name("local_server.py")

@@ -28,9 +28,7 @@ OUTPUT_FORMATS = ("text", "json", "stream-json")
 )
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("prompt", required=False)
-@click.option(
-    "--context", "context_name", type=ContextName(), metavar="NAME", help="Continue this named context; made when new."
-)
+@click.option("--context", type=ContextName(), metavar="NAME", help="Continue this named context; made when new.")
 @click.option("--temperature", type=float, help="From 0 to 2, for every llm agent in this run; never saved.")
 @click.option("--llm", metavar="NAME", help="Use this llm for every llm agent: provider:model, local or gguf:/path.")
 @click.option(
