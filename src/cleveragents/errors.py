@@ -146,6 +146,10 @@ class SessionNotFoundError(SessionServiceError):
     """No session with this id."""
 
 
+class SessionAmbiguousError(SessionServiceError):
+    """The beginning of an id that several sessions have."""
+
+
 class SessionExportError(SessionServiceError):
     """The session cannot be exported."""
 

@@ -7,8 +7,10 @@ import sys
 
 import pytest
 
-from cleveragents import LLMAgent
+from cleveragents import LLMAgent, StreamRouter
+from cleveragents.errors import LLMError
 from support.llms import ask, failure, told
+from support.networks import route, run
 from support.scripted_llm import cuts, fails, hangs, says, sends
 
 OUR_KEY = "sk-live-0123456789abcdef"
@@ -66,6 +68,68 @@ def test_a_server_that_asks_for_a_long_pause_is_not_waited_for(scripted_llm, age
 def test_a_refusal_is_not_asked_for_again(scripted_llm, agent, status):
     scripted_llm.script(fails(status), says("never"))
     failure(agent())
+    assert len(scripted_llm.requests) == 1
+
+
+@pytest.mark.parametrize(
+    ("entry", "may_pass"),
+    [
+        (fails(500, "boom"), True),
+        (fails(503, "overloaded"), True),
+        (fails(429, "slow down", {"Retry-After": "30"}), True),
+        (cuts, True),
+        (says("half an", then=cuts), True),
+        (says("half an", finish="", then=lambda exchange: exchange.write(b"0\r\n\r\n")), True),
+        (hangs, True),
+        (fails(400), False),
+        (fails(401), False),
+        (fails(404), False),
+        (fails(429, {"message": "no credit", "type": "insufficient_quota", "code": "insufficient_quota"}), False),
+        (sends(b"<html>"), False),
+    ],
+    ids=["500", "503", "429", "cut", "cut within", "broken off", "late", "400", "401", "404", "quota", "nonsense"],
+)
+def test_only_a_failure_that_may_pass_is_marked_as_temporary(scripted_llm, agent, entry, may_pass):
+    scripted_llm.script(*[entry] * 3)
+
+    with pytest.raises(LLMError) as caught:
+        ask(agent(timeout=0.2))
+
+    assert caught.value.temporary is may_pass
+
+
+def test_a_server_that_cannot_be_reached_may_be_there_later(agent):
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        with pytest.raises(LLMError) as caught:
+            ask(agent(base_url=address))
+    assert caught.value.temporary
+
+
+def test_a_server_without_tls_will_have_none_later(scripted_llm, agent):
+    with pytest.raises(LLMError) as caught:
+        ask(agent(base_url=scripted_llm.url.replace("http:", "https:")))
+    assert not caught.value.temporary
+
+
+def test_the_operator_retry_asks_an_llm_again_after_its_own_tries(scripted_llm, agent):
+    scripted_llm.script(*[fails(500, "boom")] * 3, says("Paris"))
+    steps = ["planner", {"retry": {"attempts": 2, "backoff": 0.01}}]
+    router = StreamRouter({"planner": agent()}, [route("r", "input", steps, "output")])
+
+    assert run(router, "What?").outputs == ["Paris"]
+    assert len(scripted_llm.requests) == 4
+
+
+def test_the_operator_retry_does_not_repeat_a_refusal(scripted_llm, agent):
+    scripted_llm.script(fails(401), says("never"))
+    steps = ["planner", {"retry": {"attempts": 3, "backoff": 0.01}}]
+    router = StreamRouter({"planner": agent()}, [route("r", "input", steps, "output")])
+
+    with pytest.raises(LLMError, match="refused the key"):
+        run(router, "What?")
+
     assert len(scripted_llm.requests) == 1
 
 

@@ -10,6 +10,7 @@ import pytest
 from cleveragents import load_config
 from cleveragents.agents.execution import MEMORY_LIMIT, PRINT_LIMIT, PROCESSES, SIZE_LIMIT, TIME_LIMIT
 from cleveragents.agents.unsafe import PASSED_ON
+from cleveragents.config import ToolAgentConfig
 from cleveragents.domain.values import MAX_DEPTH
 from support.command import environment
 from support.tools import call, everywhere, failure
@@ -63,8 +64,10 @@ def test_every_command_prints_what_is_shown(folder):
 
 def test_the_files_without_a_command_work_too(folder):
     patient = load_config(folder / "patient.yaml").agents["patient"]
+    assert isinstance(patient, ToolAgentConfig)
     assert len(call(patient.code, "text").content) == 64
     price = load_config(folder / "shop.yaml").agents["price"]
+    assert isinstance(price, ToolAgentConfig)
     assert set(price.parameters) == {"article", "count"}
     assert call("input = {'article': 'tea', 'count': 2}\n" + price.code).content == 7.0
 
@@ -87,6 +90,7 @@ def test_the_limits_are_those_of_the_code():
 
 def test_the_variables_that_are_handed_on_are_those_of_the_code():
     listed = re.search(r"environment variables (.*?)\s+are handed on", section("`--unsafe`"), flags=re.DOTALL)
+    assert listed is not None
     assert set(re.findall(r"`([^`]+)`", listed[1])) == {*PASSED_ON, "LC_*"}
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from cleveragents import ContextManager, list_contexts
 from cleveragents.errors import ContextBusyError, ContextNotFoundError
+from cleveragents.storage import locks
 
 COMMON = """
 import sys
@@ -284,3 +285,29 @@ for number in range(40):
     assert not told
     with pytest.raises(ContextNotFoundError):
         ContextManager.open("other", root)
+
+
+def test_who_waited_for_the_lock_of_a_deleted_context_does_not_take_it_for_the_new_ones(tmp_path):
+    path = tmp_path / "talk~"
+    first = locks.acquire(path, wait=0)
+    waiting, got = threading.Event(), []
+
+    def wait_for_it():
+        waiting.set()
+        got.append(locks.acquire(path, wait=1))
+
+    thread = threading.Thread(target=wait_for_it)
+    thread.start()
+    waiting.wait()
+    # The holder deletes the context and with it the lock's file; somebody makes a new one and holds its lock.
+    second = locks.acquire(tmp_path / "new", wait=0)
+    (tmp_path / "new").replace(path)
+    assert first is not None
+    locks.release(first)
+    thread.join()
+    assert second is not None
+    assert got == [None]
+    locks.release(second)
+    third = locks.acquire(path, wait=0)
+    assert third is not None
+    locks.release(third)

@@ -26,8 +26,10 @@ def agents(**functions: Callable[[Message], Any]) -> dict[str, Doing]:
     return {name: Doing(name, function) for name, function in functions.items()}
 
 
-def route(name: str, source: str | list[str], through: Iterable[Any] = (), to: str | Iterable[str] = ()) -> RouteConfig:
-    return RouteConfig.model_validate({"name": name, "from": source, "through": list(through), "to": to or []})
+def route(
+    name: str, source: str | list[str], through: Iterable[Any] = (), to: str | Iterable[str] = (), **more: str
+) -> RouteConfig:
+    return RouteConfig.model_validate({"name": name, "from": source, "through": list(through), "to": to or [], **more})
 
 
 def run(

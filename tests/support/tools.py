@@ -1,6 +1,7 @@
 """Tools made of a piece of code, and run."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -13,13 +14,13 @@ everywhere = pytest.mark.parametrize("unsafe", [False, True], ids=["sandboxed", 
 """Runs a test in the sandbox and as ordinary Python."""
 
 
-def call(code: str, content: Any = "", context: dict[str, Any] | None = None, **options: Any) -> Reply:
+def call(code: str, content: Any = "", context: Mapping[str, Any] | None = None, **options: Any) -> Reply:
     """What a tool of ``code`` replies. It has time enough, however busy the machine is."""
     tool = ToolAgent("tool", code, **{"time_limit": 60, **options})
     return asyncio.run(tool.process(Message(content, context or {})))
 
 
-def failure(code: str, content: Any = "", context: dict[str, Any] | None = None, **options: Any) -> str:
+def failure(code: str, content: Any = "", context: Mapping[str, Any] | None = None, **options: Any) -> str:
     """Why a tool of ``code`` fails: the one line, without the tool's name."""
     with pytest.raises(ToolError) as caught:
         call(code, content, context, **options)
@@ -29,8 +30,8 @@ def failure(code: str, content: Any = "", context: dict[str, Any] | None = None,
     return caught.value.reason
 
 
-def printed(code: str, **options: Any) -> tuple[Reply | ToolError, str]:
-    """The outcome of a tool of ``code``, and what it printed."""
+def printed(code: str, **options: Any) -> tuple[Any, str]:
+    """The outcome of a tool of ``code``, a Reply or a ToolError, and what it printed."""
     events: list[Any] = []
     outcome: Reply | ToolError
     with listening(events.append):

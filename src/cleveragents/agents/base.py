@@ -119,7 +119,40 @@ class ToolPrinted:
     text: str
 
 
-AgentEvent = TextDelta | ToolCalled | ToolReturned | ToolPrinted
+@dataclass(frozen=True, slots=True)
+class AgentAnswered:
+    """An agent has dealt with a message in ``route``, in ``seconds``; ``error`` tells why it failed, if it did."""
+
+    agent: str
+    route: str
+    seconds: float
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorPassedOver:
+    """``on_error`` kept an error in ``route`` from being reported: ``agent`` is asked instead, or, where "", nobody."""
+
+    route: str
+    error: str
+    agent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ContextConflict:
+    """``agent`` set or removed ``path`` in the global context, which another agent had changed while it worked.
+
+    ``before`` is what it overwrote, ``after`` what is there now; None also where there was, or is, nothing.
+    """
+
+    agent: str
+    route: str
+    path: tuple[str, ...]
+    before: Any
+    after: Any
+
+
+AgentEvent = TextDelta | ToolCalled | ToolReturned | ToolPrinted | AgentAnswered | ErrorPassedOver | ContextConflict
 Listener = Callable[[AgentEvent], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)

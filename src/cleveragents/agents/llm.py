@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from cleveragents.agents.base import Agent, Message, Reply, TextDelta, ToolCalled, ToolReturned, Usage, tell
@@ -66,11 +67,22 @@ class LLMAgent:
         settings = self._settings(message.context)
         instructions = self._instructions(message.context)
 
-        # A second or so of imports, which only those pay who ask an llm.
-        from cleveragents.agents.llm_client import connect
-
-        async with connect(self.name, self.llm, self.base_url, self.api_key_env) as chat:
+        client = await self._client()
+        async with client.connect(self.name, self.llm, self.base_url, self.api_key_env) as chat:
             return await _Turn(self, message, chat, settings, instructions).answer()
+
+    async def _client(self) -> ModuleType:
+        """What asks llms: a second or more of imports, which only those pay for who ask one."""
+        import asyncio
+        from importlib import import_module
+
+        from cleveragents.agents import background, local_llm
+
+        if local_llm.is_local(self.llm):
+            # The weights load while the libraries do.
+            local_llm.begin(self.name, self.llm)
+        # In a thread, because a Ctrl-C cannot interrupt an import in the event loop's.
+        return await asyncio.wrap_future(background.start(lambda: import_module("cleveragents.agents.llm_client")))
 
     def _settings(self, context: Mapping[str, Any]) -> ModelSettings:
         from cleveragents.agents.llm_errors import llm_error

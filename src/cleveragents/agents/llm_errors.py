@@ -43,9 +43,9 @@ class UnreadableAnswerError(Exception):
     """A server answered with something that is not what was asked for; the text says what it is."""
 
 
-def llm_error(agent: str, llm: str, reason: str) -> LLMError:
+def llm_error(agent: str, llm: str, reason: str, *, temporary: bool = False) -> LLMError:
     """The error that ``llm`` gave ``agent``. Neither name nor reason reaches a terminal as anything but one line."""
-    return LLMError(agent, f"llm {_one_line(llm)}: {_one_line(reason, 4 * _SHOWN)}")
+    return LLMError(agent, f"llm {_one_line(llm)}: {_one_line(reason, 4 * _SHOWN)}", temporary=temporary)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ class Asked:
 
     def error(self, error: Exception) -> LLMError:
         """``error``, raised by a request to the llm, as what happened and what to do about it."""
-        return llm_error(self.agent, self.llm, _without_secrets(self._reason(error), self.secrets))
+        reason = _without_secrets(self._reason(error), self.secrets)
+        return llm_error(self.agent, self.llm, reason, temporary=_may_pass(error))
 
     def _reason(self, error: Exception) -> str:  # noqa: C901, PLR0911, PLR0912 - one flat table of cases
         from pydantic_ai import exceptions as ai
@@ -163,6 +164,19 @@ class Asked:
     def _shortened(self, text: str) -> str:
         # Secrets go first: once the text is cut, half of one might be left.
         return _one_line(_without_secrets(text[:_LOOKED_AT], self.secrets))
+
+
+def _may_pass(error: Exception) -> bool:
+    """Whether the same request may succeed later: the server is busy, broken or not to be reached, or took too long."""
+    from pydantic_ai import exceptions as ai
+
+    match error:
+        case ai.ModelConnectionError():
+            return not any(isinstance(cause, ssl.SSLError) for cause in _causes(error))
+        case ai.ModelRateLimitError() | ai.ModelServerError() | ai.ModelUnavailableError() | ai.ModelRequestTimeout():
+            return True
+    # A stream that ended before its answer did.
+    return isinstance(error, ai.ModelAPIError) and "finish_reason" in error.message
 
 
 def _broke_off(server: str) -> str:

@@ -16,8 +16,10 @@ import threading
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
+from cleveragents.agents.background import start
 from cleveragents.agents.llm_errors import llm_error
 
 LOCAL = "local"
@@ -46,13 +48,21 @@ def is_local(llm: str) -> bool:
     return llm == LOCAL or llm.startswith(GGUF)
 
 
-async def serve(agent: str, llm: str) -> Endpoint:
-    """The server of ``llm``, started when it is first asked for and kept until this process ends.
+def begin(agent: str, llm: str) -> Future[Endpoint]:
+    """Start the server of ``llm``, unless it runs, and don't wait for it; it is kept until this process ends.
 
-    Raises LLMError, in the name of ``agent``, when a part is missing or the weights cannot be loaded.
+    Raises LLMError, in the name of ``agent``, when a part is missing.
     """
     try:
-        return await asyncio.wrap_future(_servers.start(_weights(llm)))
+        return _servers.start(_weights(llm))
+    except _CannotServeError as error:
+        raise llm_error(agent, llm, str(error)) from None
+
+
+async def serve(agent: str, llm: str) -> Endpoint:
+    """The server of ``llm``, once it answers. Raises LLMError, also when the weights cannot be loaded."""
+    try:
+        return await asyncio.wrap_future(begin(agent, llm))
     except _CannotServeError as error:
         raise llm_error(agent, llm, str(error)) from None
 
@@ -95,26 +105,16 @@ class _Servers:
         self._processes: dict[Path, subprocess.Popen[bytes]] = {}
 
     def start(self, weights: Path) -> Future[Endpoint]:
-        """The server of ``weights``: the one there is, or else one that a thread starts now."""
+        """The server of ``weights``: the one there is, or else one that starts now."""
         with self._lock:
             started = self._started.get(weights)
             if started is None or (started.done() and not self._runs(weights)):
-                started = self._started[weights] = Future()
-                # A caller that is cancelled while it waits must not cancel it for the others.
-                started.set_running_or_notify_cancel()
-                # A daemon, because a Ctrl-C does not wait for weights to load.
-                threading.Thread(target=self._load, args=(weights, started), daemon=True).start()
+                started = self._started[weights] = start(partial(self._launch, weights))
             return started
 
     def _runs(self, weights: Path) -> bool:
         process = self._processes.get(weights)
         return process is not None and process.poll() is None
-
-    def _load(self, weights: Path, started: Future[Endpoint]) -> None:
-        try:
-            started.set_result(self._launch(weights))
-        except Exception as error:  # noqa: BLE001 - whoever waits for the future is told
-            started.set_exception(error)
 
     def _launch(self, weights: Path) -> Endpoint:
         key = secrets.token_urlsafe(24)

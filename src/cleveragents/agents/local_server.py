@@ -21,7 +21,7 @@ def main() -> None:
     # A Ctrl-C goes to every process of the terminal; this one ends when its parent does.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     request = json.loads(sys.stdin.readline())
-    # The parent's packages, in the parent's order; not what happens to lie in the current folder.
+    # The parent's packages, in the parent's order; not what happens to lie beside this script.
     sys.path[:] = request["sys_path"]
     # It has no types for a checker, and need not be installed.
     xllamacpp = import_module("xllamacpp")
@@ -41,7 +41,7 @@ def main() -> None:
     threads = max(1, _cores() // 2)
     params.cpuparams.n_threads = threads
     params.cpuparams_batch.n_threads = threads
-    # Without these two an answer would depend on what was asked before it, and on chance.
+    # Without these two an answer may depend on what was asked before it, and does depend on chance.
     params.cache_prompt = False
     params.sampling.temp = 0.0
     # How soon a question that nobody waits for any more is given up.

@@ -92,6 +92,16 @@ def parse_ulid(text: str) -> str:
     return text.upper()
 
 
+def parse_ulid_prefix(text: str) -> str:
+    """The beginning of a ULID, or a whole one, in its stored form. Raises InvalidIdError for anything else."""
+    if isinstance(text, str) and text.isascii() and text and set(text.upper()) <= set(_CROCKFORD):
+        if len(text) == len("01ARZ3NDEKTSV4RRFFQ69G5FAV"):
+            return parse_ulid(text)
+        if len(text) < len("01ARZ3NDEKTSV4RRFFQ69G5FAV"):
+            return text.upper()
+    raise InvalidIdError(f"{str(text)[:60]!r} is not a valid id, nor the beginning of one (a ULID: 26 letters and digits)")
+
+
 class _UlidSource:
     """New ULIDs, strictly increasing within this process even when the clock stands still or steps back."""
 

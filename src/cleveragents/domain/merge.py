@@ -6,12 +6,13 @@ every other value, None included, replaces what was there. A removal is a key, o
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 Path = tuple[str, ...]
 Removal = str | Path
+_NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,39 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
         else:
             changed[key] = value
     return Changes(changed, tuple(removed))
+
+
+def overwritten(
+    before: Mapping[str, Any], now: Mapping[str, Any], changes: Mapping[str, Any], removed: Iterable[Removal] = ()
+) -> Iterator[Path]:
+    """The paths that ``changes`` and ``removed``, made from ``before``, would change although ``now`` differs there.
+
+    What both sides set to the same value, or both removed, is no conflict.
+    """
+    for removal in removed:
+        path = (removal,) if isinstance(removal, str) else tuple(removal)
+        current = value_at(now, path, _NOTHING)
+        if current is not _NOTHING and not _same(value_at(before, path, _NOTHING), current):
+            yield path
+    for key, value in changes.items():
+        old, current = before.get(key, _NOTHING), now.get(key, _NOTHING)
+        if _same(old, current):
+            continue
+        if isinstance(current, Mapping) and isinstance(value, Mapping):
+            inner = overwritten(old if isinstance(old, Mapping) else {}, current, value)
+            yield from ((key, *path) for path in inner)
+        elif not _same(current, value):
+            yield (key,)
+
+
+def value_at(state: Mapping[str, Any], path: Path, default: Any = None) -> Any:
+    """What stands at ``path``, or ``default`` where there is nothing."""
+    value: Any = state
+    for key in path:
+        if not isinstance(value, Mapping) or key not in value:
+            return default
+        value = value[key]
+    return value
 
 
 def _same(first: Any, second: Any) -> bool:

@@ -1,0 +1,1 @@
+"""Sessions as the rest of the program uses them: the service, the contract of its store, export and import."""

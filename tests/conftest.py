@@ -1,0 +1,52 @@
+import pytest
+
+from support.postgres import PostgresServer
+from support.scripted_llm import ScriptedLLM
+
+
+@pytest.fixture(scope="session")
+def postgres():
+    """A PostgreSQL server, on which tests make databases of their own."""
+    server = PostgresServer()
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def postgres_url(postgres):
+    """The URL of a database of the current schema, which tests share one after the other."""
+    from cleveragents.storage.engine import open_database
+
+    url = postgres.new_database()
+    database = open_database(url)
+    database.upgrade()
+    database.close()
+    return url
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request, tmp_path):
+    """The URL of a database without sessions, of each kind in turn."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'data' / 'sessions.db'}"
+    url = request.getfixturevalue("postgres_url")
+    # Every other table refers to this one.
+    request.getfixturevalue("postgres").execute("DELETE FROM sessions", url)
+    return url
+
+
+@pytest.fixture
+def sessions(database_url):
+    """The sessions of a database without any, of each kind in turn."""
+    from cleveragents import open_sessions
+
+    with open_sessions(database_url) as service:
+        yield service
+
+
+@pytest.fixture
+def scripted_llm():
+    """An OpenAI-compatible server that says what the test's script says."""
+    server = ScriptedLLM()
+    yield server
+    server.stop()

@@ -1,0 +1,330 @@
+"""Export documents: what they hold, who can verify them, and what is refused on the way back."""
+
+import copy
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+import rfc8785
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cleveragents import MessageDraft, errors, open_sessions
+from cleveragents.domain.canonical import canonical_json, checksum
+from cleveragents.sessions import transfer
+
+VERIFIER = Path(__file__).with_name("verify.js")
+PLANS = ["01BX5ZZKBKACTAV9WEVGEMMVRZ", "01ARZ3NDEKTSV4RRFFQ69G5FAV"]
+CALLS = [{"id": "c1", "name": "add", "arguments": {"a": 1.0}}, {"id": "c2", "name": "mul", "arguments": {}}]
+
+
+def fill(sessions):
+    """The id of a session that has a bit of everything."""
+    session_id = sessions.create(
+        "team/bot",
+        title="A title",
+        automation_level="manual",
+        tags=["t1", "t2"],
+        metadata={"float": 0.1 + 0.2, "six": 6.0, "small": 0.00001, "big": 2**53 + 1, "nfd": "e\u0301", "none": None},
+    ).session_id
+    sessions.append_all(
+        session_id,
+        [
+            MessageDraft("system", "Be brief."),
+            MessageDraft("user", "a\n"),
+            MessageDraft("assistant", None, tool_calls=CALLS, agent="calc"),
+            MessageDraft("tool", "a\r\n", tool_call_id="c1"),
+            MessageDraft("tool", "a\r", tool_call_id="c2"),
+            MessageDraft("user", "look: [image]", parts=["look:", {"image": "data:"}], metadata={"a": {"b": [[], {}]}}),
+        ],
+    )
+    sessions.add_usage(session_id, 1000, 50, 6.0, llm="openai:gpt")
+    sessions.add_usage(session_id, 10, 5, 0.00001)
+    sessions.add_usage(session_id, 10, 5, None, llm="acme-9")
+    for plan in PLANS:
+        sessions.link_plan(session_id, plan, "draft")
+    return session_id
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A database with one session, and the document of another with a bit of everything."""
+    path = tmp_path_factory.mktemp("documents") / "made.db"
+    with open_sessions(f"sqlite:///{path}") as sessions:
+        document = sessions.export(fill(sessions))
+        sessions.delete(document["session_id"])
+        sessions.create()
+    return path, document
+
+
+@pytest.fixture
+def document(made):
+    """A document with a bit of everything."""
+    return copy.deepcopy(made[1])
+
+
+@pytest.fixture
+def store(made, tmp_path):
+    """A database with one session."""
+    shutil.copy(made[0], tmp_path / "store.db")
+    with open_sessions(f"sqlite:///{tmp_path}/store.db") as sessions:
+        yield sessions
+
+
+def signed(document):
+    """``document`` with a checksum that is right for it."""
+    body = {key: value for key, value in document.items() if key != "checksum"}
+    return body | {"checksum": checksum(body)}
+
+
+def essence(document):
+    """What an import must not change."""
+    kept = {key: value for key, value in document.items() if key not in {"session_id", "forked_from", "checksum"}}
+    kept["metadata"] = {key: value for key, value in document["metadata"].items() if key != "imported_from"}
+    return json.dumps(kept)
+
+
+class TestRoundTrips:
+    def test_c56_export_import_export_keeps_everything_but_what_it_says(self, sessions):
+        session_id = fill(sessions)
+        first = sessions.export(session_id)
+        second = sessions.export(sessions.import_(first).session_id)
+        assert list(first) == list(second)
+        assert essence(first) == essence(second)
+        assert second["session_id"] != first["session_id"]
+        assert second["forked_from"] is None
+        assert second["metadata"]["imported_from"] == {
+            "session_id": session_id,
+            "checksum": first["checksum"],
+            "forked_from": None,
+        }
+
+    def test_c62_nothing_drifts_over_five_rounds(self, sessions):
+        document = sessions.export(fill(sessions))
+        first = essence(document)
+        for _ in range(5):
+            document = sessions.export(sessions.import_(json.dumps(document, indent=2)).session_id)
+            assert essence(document) == first
+
+    def test_an_export_can_be_found_again_by_its_checksum(self, sessions):
+        document = sessions.export(fill(sessions))
+        assert sessions.list(imported_checksum=document["checksum"]) == []
+        imported = sessions.import_(document)
+        assert [each.session_id for each in sessions.list(imported_checksum=document["checksum"])] == [
+            imported.session_id
+        ]
+
+    def test_an_import_takes_its_place_among_the_others_by_its_age(self, sessions):
+        old = sessions.create().session_id
+        document = sessions.export(old)
+        young = sessions.create().session_id
+        imported = sessions.import_(document).session_id
+        listed = [summary.session_id for summary in sessions.list()]
+        assert listed[0] == young
+        assert set(listed[1:]) == {old, imported}
+        sessions.append(imported, "user", "hello")
+        assert sessions.list()[0].session_id == imported
+
+    def test_c89_ids_in_lower_case_are_the_same_ids(self, store, document):
+        lower = signed(
+            document
+            | {
+                "session_id": document["session_id"].lower(),
+                "linked_plan_ids": [plan.lower() for plan in PLANS],
+                "linked_plans": [each | {"plan_id": each["plan_id"].lower()} for each in document["linked_plans"]],
+            }
+        )
+        imported = store.import_(lower)
+        assert imported.linked_plan_ids == PLANS
+        assert imported.metadata["imported_from"]["session_id"] == document["session_id"]
+
+    def test_a_fork_that_is_imported_remembers_where_it_came_from(self, store, document):
+        imported = store.import_(signed(document | {"forked_from": PLANS[0]}))
+        assert imported.forked_from is None
+        assert imported.metadata["imported_from"]["forked_from"] == PLANS[0]
+
+
+class TestChecksum:
+    def verify(self, text):
+        done = subprocess.run(["node", str(VERIFIER)], input=text.encode(), capture_output=True, check=True)
+        return done.stdout.decode().strip()
+
+    def test_another_language_verifies_it(self, document):
+        assert self.verify(json.dumps(document)) == "verified"
+
+    def test_c59_form_does_not_matter_and_a_digit_does(self, store, document):
+        reordered = json.loads(json.dumps(document, sort_keys=True))
+        reformatted = json.dumps(dict(reversed(reordered.items())), indent=4, ensure_ascii=True)
+        # JavaScript writes 6.0 as 6 and 1e-05 as 0.00001.
+        by_javascript = reformatted.replace('"six": 6.0', '"six": 6').replace("1e-05", "0.00001")
+        assert by_javascript != reformatted
+        for text in (reformatted, by_javascript):
+            assert self.verify(text) == "verified"
+            store.import_(text)
+        for old, new in (("9007199254740993", "9007199254740992"), ('"6.00001"', '"6.00002"'), ("1000", "1001")):
+            assert old in reformatted
+            changed = reformatted.replace(old, new, 1)
+            assert self.verify(changed) == "changed"
+            with pytest.raises(errors.SessionChecksumError):
+                store.import_(changed)
+
+    def test_c61_line_ends_of_the_file_do_not_matter_and_those_in_messages_stay(self, store, document):
+        text = json.dumps(document, indent=2).replace("\n", "\r\n")
+        imported = store.import_(text.encode())
+        assert [message.content for message in imported.messages if message.content][1:4] == ["a\n", "a\r\n", "a\r"]
+
+    @given(
+        st.recursive(
+            st.none()
+            | st.booleans()
+            | st.integers(-(2**53) + 1, 2**53 - 1)
+            | st.floats(allow_nan=False, allow_infinity=False)
+            | st.text(),
+            lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
+        )
+    )
+    def test_the_canonical_form_is_that_of_the_standard(self, value):
+        assert canonical_json(value) == rfc8785.dumps(value)
+
+    def test_money_is_text_so_that_no_program_rounds_it(self, document):
+        assert document["token_usage"]["estimated_cost"] == "6.00001"
+        assert [entry["estimated_cost"] for entry in document["usage_entries"]] == ["6", "0.00001", None]
+
+
+class TestRefusals:
+    """Each refusal names the fault, and the database is byte for byte what it was."""
+
+    @pytest.fixture(autouse=True)
+    def _unchanged(self, store, tmp_path):
+        before = (tmp_path / "store.db").read_bytes()
+        yield
+        store.close()
+        assert (tmp_path / "store.db").read_bytes() == before
+
+    @pytest.mark.parametrize(
+        ("version", "reason"),
+        [
+            ("1.1", "newer version"),
+            ("2.0", "newer version"),
+            ("99.0", "newer version"),
+            ("0.9", "older than any"),
+            ("1", "must be text"),
+            (1.0, "must be text"),
+            (1, "must be text"),
+            (-1, "must be text"),
+            ("-1.0", "must be text"),
+            ("1.0.0", "must be text"),
+            ("", "must be text"),
+            (None, "missing"),
+        ],
+    )
+    def test_c58_versions_are_told_apart(self, store, document, version, reason):
+        with pytest.raises(errors.SessionImportError, match=f"schema_version.*{reason}"):
+            store.import_(signed(document | {"schema_version": version}))
+
+    @pytest.mark.parametrize("source", ["", "[]", "null", '"text"', "{}", "{", b"\xff\xfe", "not json", 7, None, [1]])
+    def test_what_is_no_document_is_refused(self, store, source):
+        with pytest.raises(errors.SessionImportError):
+            store.import_(source)
+
+    def test_a_truncated_document_is_refused(self, store, document):
+        text = json.dumps(document)
+        for length in range(1, len(text), 97):
+            with pytest.raises(errors.SessionImportError, match="not JSON"):
+                store.import_(text[:length])
+
+    @pytest.mark.parametrize("depth", [201, 10_000, 100_000])
+    def test_deep_nesting_is_refused(self, store, document, depth):
+        nested: list = []
+        for _ in range(depth):
+            nested = [nested]
+        text = json.dumps(document).replace('"none": null', f'"none": {"[" * depth}{"]" * depth}')
+        for source in (document | {"metadata": {"deep": nested}}, text):
+            with pytest.raises(errors.SessionImportError, match="nested deeper"):
+                store.import_(source)
+
+    def test_a_document_above_the_limit_is_refused_before_it_is_read(self, store, document, monkeypatch):
+        with pytest.raises(errors.SessionImportError, match="256 MiB"):
+            store.import_(b" " * (transfer.IMPORT_LIMIT + 1))
+        monkeypatch.setattr(transfer, "IMPORT_LIMIT", 1024 * 1024)
+        with pytest.raises(errors.SessionImportError, match="1 MiB"):
+            store.import_(document | {"metadata": {"long": "x" * 1024 * 1024}})
+
+    @pytest.mark.parametrize("stated", [None, "", 1, "sha256:", "md5:00"])
+    def test_a_checksum_that_is_missing_or_wrong_is_refused(self, store, document, stated):
+        with pytest.raises(errors.SessionImportError, match="checksum"):
+            store.import_(document | {"checksum": stated})
+
+    @pytest.mark.parametrize("key", [*transfer._FIELDS])
+    def test_a_missing_field_is_named(self, store, document, key):
+        rest = {name: value for name, value in document.items() if name != key}
+        with pytest.raises(errors.SessionImportError, match=key):
+            store.import_(rest if key == "checksum" else signed(rest))
+
+    def test_an_unknown_field_is_named(self, store, document):
+        with pytest.raises(errors.SessionImportError, match="surprise"):
+            store.import_(signed(document | {"surprise": 1}))
+
+    @pytest.mark.parametrize(
+        ("place", "value", "named"),
+        [
+            (("messages", 0, "role"), "robot", r"messages\[0\]: role"),
+            (("messages", 1, "sequence"), 3, "ordered by sequence"),
+            (("messages", 5, "sequence"), 6, "ordered by sequence"),
+            (("messages", 2, "sequence"), "2", r"messages\[2\]: sequence"),
+            (("messages", 2), "not a message", r"messages\[2\] .*object"),
+            (("messages", 2, "tool_calls"), [], r"messages\[2\]: tool_calls"),
+            (("messages", 3, "tool_call_id"), None, r"messages\[3\]: .*tool_call_id"),
+            (("messages", 1, "content"), "  ", r"messages\[1\]: .*whitespace"),
+            (("messages", 1, "content"), None, r"messages\[1\]: content"),
+            (("messages", 1, "content"), ["a"], r"messages\[1\]\.content"),
+            (("messages", 1, "metadata"), [], r"messages\[1\]\.metadata"),
+            (("messages", 1, "created_at"), "", r"messages\[1\]: created_at"),
+            (("messages",), {}, "messages .*list"),
+            (("token_usage", "input_tokens"), -1, "token_usage: input_tokens"),
+            (("token_usage", "output_tokens"), 1.5, "token_usage: output_tokens"),
+            (("token_usage", "input_tokens"), 5, "sum of its usage_entries"),
+            (("token_usage", "estimated_cost"), "5.99", "sum of its usage_entries"),
+            (("token_usage", "estimated_cost"), 6.0, "token_usage: estimated_cost"),
+            (("token_usage", "estimated_cost"), "-1", "token_usage: estimated_cost"),
+            (("token_usage", "cost_complete"), 1, "cost_complete"),
+            (("token_usage", "cost_complete"), True, "cost_complete"),
+            (("usage_entries", 1, "estimated_cost"), "many", r"usage_entries\[1\]: estimated_cost"),
+            (("usage_entries", 1, "created_at"), "today", r"usage_entries\[1\]: created_at"),
+            (("session_id",), "notavalidulidnotavalidulid", "not a valid id"),
+            (("forked_from",), "x", "not a valid id"),
+            (("linked_plans", 0, "plan_id"), "xyz", r"linked_plans\[0\]: .*not a valid id"),
+            (("linked_plans", 1, "plan_id"), PLANS[0], "linked_plans"),
+            (("linked_plan_ids",), [], "linked_plan_ids"),
+            (("actor_name",), "Team/Bot", "namespace/name"),
+            (("namespace",), None, "namespace"),
+            (("automation_level",), "auto", "automation_level"),
+            (("title",), "", "title"),
+            (("tags",), ["a", 1], "tag"),
+            (("metadata",), None, "metadata"),
+            (("updated_at",), "2001-01-01T00:00:00Z", "updated_at"),
+        ],
+    )
+    def test_c65_every_field_is_checked_and_named(self, store, document, place, value, named):
+        *path, last = place
+        target = document
+        for key in path:
+            target = target[key]
+        target[last] = value
+        with pytest.raises(errors.SessionImportError, match=named):
+            store.import_(signed(document))
+
+    @pytest.mark.parametrize("form", [1767225600.5, 1767225600, "2026-01-01T00:00:00", "", "2026-01-01", "x", None, []])
+    def test_c41_a_time_in_another_form_is_named(self, store, document, form):
+        with pytest.raises(errors.SessionImportError, match="created_at"):
+            store.import_(signed(document | {"created_at": form}))
+
+
+@pytest.mark.parametrize("form", ["2026-01-01T00:00:00Z", "2026-01-01T05:30:00+05:30", "2025-12-31T16:00:00.000-08:00"])
+def test_c41_any_offset_is_accepted_and_becomes_utc(store, document, form):
+    times = dict.fromkeys(("created_at", "updated_at"), form)
+    imported = store.import_(signed(document | times))
+    assert store.export(imported.session_id)["created_at"] == "2026-01-01T00:00:00.000000+00:00"
+    assert store.list()[-1].created_at == imported.created_at
