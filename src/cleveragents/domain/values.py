@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
-import decimal
 import enum
 import json
 import math
 import operator
 import re
 import sys
-import uuid
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,7 +41,7 @@ def _json_value(value: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR091
         raise InvalidValueError(f"nested deeper than {MAX_DEPTH} levels", path[:80])
     if isinstance(value, enum.Enum):
         return _json_value(value.value, path, depth + 1)
-    if _is_numpy_scalar(value):
+    if _is_a(value, "numpy", "generic"):
         return _json_value(value.item(), path, depth + 1)
     if isinstance(value, str):
         return clean_text(str.__str__(value))
@@ -61,9 +59,9 @@ def _json_value(value: Any, path: str, depth: int) -> Any:  # noqa: C901, PLR091
         return [_json_value(item, f"{path}[{index}]", depth + 1) for index, item in enumerate(value)]
     if isinstance(value, dt.datetime | dt.date | dt.time):
         return value.isoformat()
-    if isinstance(value, uuid.UUID):
+    if _is_a(value, "uuid", "UUID"):
         return str(value)
-    if isinstance(value, decimal.Decimal):
+    if _is_a(value, "decimal", "Decimal"):
         if not value.is_finite():
             raise InvalidValueError(f"{value} cannot be stored as JSON", path)
         return str(value)
@@ -82,10 +80,10 @@ def _json_object(value: Mapping[Any, Any], path: str, depth: int) -> dict[str, A
     return result
 
 
-def _is_numpy_scalar(value: Any) -> bool:
-    """Whether ``value`` is a numpy scalar, without importing numpy: such a value exists only if it is loaded."""
-    numpy = sys.modules.get("numpy")
-    return numpy is not None and isinstance(value, numpy.generic)
+def _is_a(value: Any, module: str, name: str) -> bool:
+    """Whether ``value`` is a ``module.name``, without importing it: such a value exists only if it is loaded."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(value, getattr(loaded, name))
 
 
 def json_object(value: Mapping[str, Any] | None, what: str) -> dict[str, Any]:
