@@ -58,7 +58,11 @@ class ContextNotFoundError(ContextError):
 
 
 class ContextExistsError(ContextError):
-    """The name is taken, or differs from a taken one only by case."""
+    """The name is taken, or differs only by case from the one that is: ``taken``."""
+
+    def __init__(self, message: str, taken: str = "") -> None:
+        super().__init__(message)
+        self.taken = taken
 
 
 class ContextDamagedError(ContextError):

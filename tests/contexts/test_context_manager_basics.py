@@ -1,6 +1,7 @@
 """What a program reads and writes through one manager, and through several on the same folder."""
 
 import logging
+import os
 from datetime import UTC, date, datetime, timedelta, timezone
 from enum import StrEnum
 from typing import Any
@@ -233,7 +234,7 @@ def test_clearing_empties_the_conversation_and_keeps_the_rest(context):
     assert context.directory.is_dir()
 
 
-def test_a_deleted_context_is_gone_and_never_comes_back_by_itself(context, root):
+def test_c83_a_deleted_context_is_gone_with_its_locks_and_never_comes_back_by_itself(context, root):
     held = ContextManager.open("talk", root)
     context.add_message("user", "x")
     context.delete()
@@ -256,6 +257,23 @@ def test_a_deleted_context_is_gone_and_never_comes_back_by_itself(context, root)
             call()
     assert list_contexts(root) == []
     assert [path.name for path in root.iterdir()] == [".locks"]
+    assert [path.name for path in (root / ".locks").iterdir()] == ["~"]
+
+
+def test_c82_c83_contexts_that_are_deleted_leave_nothing_to_those_made_anew(root, tmp_path):
+    for number in range(20):
+        context = ContextManager(f"n{number}", root)
+        context.add_message("user", f"old {number}")
+        context.update_state({"old": number})
+        with context.turn():
+            context.export_to(tmp_path / f"{number}.json")
+        context.delete()
+    assert [path.name for path in root.iterdir()] == [".locks"]
+    assert [path.name for path in (root / ".locks").iterdir()] == ["~"]
+    empty = ContextManager("n0", root)
+    assert (empty.messages, empty.state, empty.exists()) == ([], {}, False)
+    again = ContextManager.import_from(tmp_path / "1.json", "n1", root)
+    assert (contents(again), again.state) == (["old 1"], {"old": 1})
 
 
 def test_a_manager_of_a_deleted_context_keeps_away_from_a_new_one_of_that_name(context, root):
@@ -269,6 +287,21 @@ def test_a_manager_of_a_deleted_context_keeps_away_from_a_new_one_of_that_name(c
         held.delete()
     held.reload()
     assert contents(held) == ["new"]
+
+
+def test_a_new_context_is_told_from_a_deleted_one_even_if_their_files_are_of_one_size_and_time(root):
+    for _ in range(20):
+        held = ContextManager("talk", root)
+        held.add_message("user", "old")
+        document = held.directory / "context.json"
+        before = document.stat()
+        ContextManager.open("talk", root).delete()
+        ContextManager("talk", root)
+        os.utime(document, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert document.stat().st_size == before.st_size
+        with pytest.raises(ContextNotFoundError):
+            held.add_message("user", "more of the old")
+        ContextManager.open("talk", root).delete()
 
 
 def test_opening_what_is_not_there_makes_nothing(root):

@@ -2,11 +2,12 @@
 
 import os
 import unicodedata
+from pathlib import Path
 
 import pytest
 
 from cleveragents import ContextManager, list_contexts
-from cleveragents.errors import ContextExistsError, InvalidNameError
+from cleveragents.errors import ContextExistsError, ContextNotFoundError, InvalidNameError
 
 
 def made(root, names):
@@ -45,6 +46,37 @@ def test_c19_a_name_that_differs_only_by_case_is_refused_on_every_file_system(ro
             ContextManager(name, root)
     assert list_contexts(root) == ["Alpha", "Straße"]
     assert ContextManager("Alpha", root).messages[0].content == "Alpha"
+
+
+@pytest.fixture
+def case_ignored(monkeypatch):
+    """A file system on which a name finds its file whatever the case, as far as looking a name up goes."""
+
+    def ignoring_case(look):
+        def looked(path, *arguments, **options):
+            try:
+                return look(path, *arguments, **options)
+            except FileNotFoundError:
+                for other in Path(path).parent.iterdir():
+                    if other.name.casefold() == Path(path).name.casefold():
+                        return look(other, *arguments, **options)
+                raise
+
+        return looked
+
+    monkeypatch.setattr(os, "stat", ignoring_case(os.stat))
+    monkeypatch.setattr(os, "lstat", ignoring_case(os.lstat))
+
+
+def test_c19_where_the_file_system_ignores_case_another_case_is_still_another_name(root, case_ignored):
+    ContextManager("Alpha", root).add_message("user", "Alpha")
+    assert (root / "ALPHA").is_dir()
+    with pytest.raises(ContextExistsError, match="case"):
+        ContextManager("alpha", root)
+    with pytest.raises(ContextNotFoundError):
+        ContextManager.open("alpha", root)
+    assert ContextManager("Alpha", root).messages[0].content == "Alpha"
+    assert list_contexts(root) == ["Alpha"]
 
 
 def test_c20_no_stored_name_is_one_that_windows_reserves(root):

@@ -256,6 +256,7 @@ def test_c77_a_store_that_may_not_be_listed_is_one_clear_error(run, folder):
     run("good", program=MAKE)
     contexts = folder / "home" / "contexts"
     contexts.chmod(0o000)
-    error = run("context", "list", code=1).stderr
-    assert str(contexts) in error
-    assert len(error.splitlines()) == 1
+    for arguments in (["list"], ["show", "good"], ["delete", "good", "--yes"]):
+        error = run("context", *arguments, code=1).stderr
+        assert str(contexts) in error
+        assert len(error.splitlines()) == 1

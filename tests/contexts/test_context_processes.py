@@ -153,7 +153,7 @@ def test_deleting_and_making_again_and_again_while_others_write_never_mixes_two_
         """
 ready()
 kept = 0
-for life in range(30):
+for life in range(60):
     context = ContextManager("talk", root)
     try:
         context.add_message("user", f"{me}.{life}")

@@ -1,5 +1,6 @@
 """The export file: everything in it, nothing lost on the way back, and refused when it was changed."""
 
+import ctypes
 import json
 import os
 import stat
@@ -213,6 +214,31 @@ def test_c22_a_taken_name_is_kept_unless_it_shall_be_replaced_and_then_it_is_exa
     assert everything(ContextManager.import_from(file, "other", root, replace=True)) == everything(context)
     assert list_contexts(root) == ["other", "talk"]
     assert sorted(path.name for path in root.iterdir()) == [".locks", "other", "talk"]
+
+
+@pytest.fixture
+def no_exchange(monkeypatch):
+    """A system that cannot swap two names in one step."""
+    monkeypatch.setattr(ctypes, "CDLL", lambda *_, **__: object())
+
+
+def test_replacing_works_where_names_cannot_be_swapped_in_one_step(context, file, root, no_exchange):
+    other = ContextManager("other", root)
+    other.add_message("user", "theirs")
+    assert everything(ContextManager.import_from(file, "other", root, replace=True)) == everything(context)
+    assert sorted(path.name for path in root.iterdir()) == [".locks", "other", "talk"]
+
+
+def test_killed_between_the_two_steps_of_a_swap_the_old_context_comes_back(context, root):
+    before = everything(context)
+    context.directory.rename(root / ".old-talk")
+    (root / ".new-0123").mkdir()
+    ContextManager("other", root)
+    assert everything(ContextManager.open("talk", root)) == before
+    # Killed after them, the old one is what is left over.
+    (root / ".old-talk").mkdir()
+    ContextManager("third", root)
+    assert sorted(path.name for path in root.iterdir()) == [".locks", "other", "talk", "third"]
 
 
 def test_replacing_a_damaged_context_works(context, file, root):

@@ -36,6 +36,25 @@ def test_status_tells_what_there_is_and_makes_nothing(home):
     assert "schema: 0001" in command("db", "status", home=home).stdout
 
 
+def test_looking_at_the_database_loads_nothing_heavy(home):
+    command("db", "upgrade", home=home)
+    program = (
+        "import sys; sys.argv[0] = 'cleveragents'\n"
+        "from cleveragents.cli.main import main\n"
+        "try: main()\n"
+        "finally: print(*sys.modules, file=sys.stderr)\n"
+    )
+    for action in ("path", "status"):
+        done = subprocess.run(
+            [sys.executable, "-c", program, "db", action],
+            env=os.environ | {"CLEVERAGENTS_HOME": str(home)},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert set(done.stderr.split()).isdisjoint({"sqlalchemy", "alembic", "psycopg", "pydantic", "asyncio"})
+
+
 def test_c67_upgrade_creates_and_then_has_nothing_to_do(home):
     first = command("db", "upgrade", home=home)
     assert (first.returncode, first.stdout) == (0, "")

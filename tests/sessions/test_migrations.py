@@ -17,7 +17,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect, text
 
 from cleveragents import SessionService, errors, open_sessions
-from cleveragents.storage.engine import open_database
+from cleveragents.bootstrap import open_database
 from cleveragents.storage.migrate import CURRENT, Schema
 from cleveragents.storage.sql_sessions import SqlSessionRepository
 from cleveragents.storage.tables import metadata as declared
@@ -266,7 +266,7 @@ class TestInterruption:
         killing = next_schema(tmp_path, "os.kill(os.getpid(), 9)")
         program = (
             "import sys; from pathlib import Path\n"
-            "from cleveragents.storage.engine import open_database\n"
+            "from cleveragents.bootstrap import open_database\n"
             "from cleveragents.storage.migrate import Schema\n"
             "open_database(sys.argv[1], Schema(Path(sys.argv[2]), '0002')).upgrade()\n"
         )

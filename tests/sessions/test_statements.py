@@ -79,7 +79,7 @@ def plan_of(database, sql, parameters):
         return "\n".join(str(row[-1]) for row in db.rows(f"{prefix} {sql}", parameters))
 
 
-FILTERS = [(), ("actor_name",), ("namespace",), ("tag",), ("imported_checksum",)]
+FILTERS = [(), *((name,) for name in queries.FILTERS), ("actor_name", "since", "until")]
 BY_ID = ["take_numbers", "count", "summary", "summary_for_change", "plans", "tags", "usage", "delete", "place"]
 
 
@@ -98,6 +98,10 @@ def test_no_statement_reads_a_whole_table(full):
         "namespace": "n7",
         "tag": "tag7",
         "imported_checksum": "sha256:x",
+        "id_prefix": session_id[:20],
+        "id_prefix_end": f"{session_id[:20]}~",
+        "since": 11_000,
+        "until": 100,
     }
     sql = database.statements
     texts = [sql[name] for name in (*BY_ID, "messages", "last_messages", "newest_activity")]

@@ -1,5 +1,6 @@
 """The contract of a session store: every test runs on SQLite and on PostgreSQL, without a branch for either."""
 
+import contextlib
 import dataclasses
 import datetime as dt
 import itertools
@@ -475,6 +476,23 @@ class TestTurns:
             holding.set()
             assert not got.wait(0.1)
         assert got.wait(30)
+        thread.join()
+
+    def test_waiting_for_a_turn_can_be_cancelled(self, sessions):
+        session_id = sessions.create().session_id
+        cancelled, refused = threading.Event(), threading.Event()
+
+        def second():
+            with contextlib.suppress(errors.SessionBusyError), sessions.turn(session_id, wait=600, cancelled=cancelled):
+                return
+            refused.set()
+
+        thread = threading.Thread(target=second)
+        with sessions.turn(session_id):
+            thread.start()
+            assert not refused.wait(0.1)
+            cancelled.set()
+            assert refused.wait(30)
         thread.join()
 
     def test_a_turn_ends_with_its_process(self, sessions, database_url):

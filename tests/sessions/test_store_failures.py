@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from cleveragents import MessageDraft, errors, open_sessions
+from cleveragents.bootstrap import open_database
 from cleveragents.storage import sqlite
-from cleveragents.storage.engine import open_database
 
 
 def one_line(failure, *parts):
@@ -134,6 +134,16 @@ class TestDisk:
                 with pytest.raises(errors.SessionStorageError) as failure:
                     call()
                 one_line(failure, tmp_path / "file")
+
+    def test_a_database_behind_a_link_is_the_same_database(self, path, url, session_id, tmp_path):
+        link = tmp_path / "link.db"
+        link.symlink_to(path)
+        with open_sessions(url) as here, open_sessions(f"sqlite:///{link}") as there:
+            assert there.append(session_id, "user", "x").sequence == 200
+            assert here.count(session_id) == 201
+            with here.turn(session_id), pytest.raises(errors.SessionBusyError), there.turn(session_id, wait=0):
+                pass
+        assert link.is_symlink()
 
     def test_a_full_disk_loses_only_what_was_not_acknowledged(self, path, url, session_id):
         program = (

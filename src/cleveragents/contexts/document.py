@@ -13,11 +13,13 @@ from typing import Any
 from cleveragents.contexts.message import parse_time, time_text
 from cleveragents.domain.values import load_json
 from cleveragents.errors import ContextDamagedError, ContextError, InvalidValueError
-from cleveragents.storage.files import read_file
+from cleveragents.storage.files import open_file, read_file
 
 DOCUMENT_FILE = "context.json"
 VERSION = 1
 SECTIONS = ("state", "global_context", "metadata")
+
+_HEAD_BYTES = 64
 
 
 @dataclass(slots=True)
@@ -59,6 +61,24 @@ def read_document(path: Path) -> Document:
     except _NewerVersionError as error:
         raise ContextError(f"{path} was written by a newer version of cleveragents ({error}); use that one") from None
     raise ContextDamagedError(f"{path} {reason}; 'cleveragents context repair' can set it aside")
+
+
+def fingerprint(path: Path) -> tuple[int, int, bytes] | None:
+    """What tells cheaply that the file is the one it was: its size, its time, and its beginning, which holds the id.
+
+    None when it cannot be read. Times are too coarse to do without the id: two files may be made within a tick.
+    """
+    try:
+        descriptor = open_file(path, os.O_RDONLY)
+    except OSError:
+        return None
+    try:
+        status = os.fstat(descriptor)
+        return status.st_size, status.st_mtime_ns, os.read(descriptor, _HEAD_BYTES)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 class _NewerVersionError(Exception):

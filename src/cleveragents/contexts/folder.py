@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from cleveragents.contexts import store
 from cleveragents.contexts.conversation import MESSAGES_FILE
-from cleveragents.contexts.document import DOCUMENT_FILE, Document, read_document
+from cleveragents.contexts.document import DOCUMENT_FILE, Document, fingerprint, read_document
 from cleveragents.errors import ContextDamagedError, ContextError, ContextNotFoundError
 from cleveragents.storage import locks
 from cleveragents.storage.files import replace_file, storage_errors
@@ -30,7 +30,7 @@ class ContextFolder:
         self.lock = store.lock_of(root, name)
         self.turn_lock = store.lock_of(root, name, "turn")
         self._id: str | None = None
-        self._checked: tuple[int, int, int] | None = None
+        self._checked: tuple[int, int, bytes] | None = None
 
     def not_found(self) -> ContextNotFoundError:
         """The error that says that there is no such context."""
@@ -74,11 +74,7 @@ class ContextFolder:
 
     def check(self) -> None:
         """Raise ContextNotFoundError unless the context is there and the same as before; costs little if it is."""
-        try:
-            status = self.document.stat()
-            found = (status.st_ino, status.st_size, status.st_mtime_ns)
-        except OSError:
-            found = None
+        found = fingerprint(self.document)
         if found is None or found != self._checked:
             self.read_document()
             self._checked = found

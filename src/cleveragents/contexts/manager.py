@@ -38,6 +38,7 @@ from cleveragents.errors import (
     InvalidValueError,
 )
 from cleveragents.storage import locks
+from cleveragents.storage.exports import write_export
 from cleveragents.storage.files import replace_file, storage_errors, sync_file, sync_folder
 
 TURN_WAIT = 30.0
@@ -76,10 +77,10 @@ class ContextManager:
             files = {DOCUMENT_FILE: Document().as_bytes(), MESSAGES_FILE: b""}
             try:
                 store.create(self._folder.root, name, files)
-            except ContextExistsError:
-                if not store.find(self._folder.root, name):
+            except ContextExistsError as error:
+                if error.taken != name:
                     raise
-                # Another process made the same one at the same time.
+                # Another process made the same one at the same time: look again.
 
     @classmethod
     def open(
@@ -286,7 +287,7 @@ class ContextManager:
 
     def export_to(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the export document to ``path``. A file that is there is kept unless ``overwrite``: StorageError."""
-        transfer.write_export(self.export(), Path(path), overwrite=overwrite)
+        write_export(self.export(), Path(path), overwrite=overwrite)
 
     @classmethod
     def import_from(

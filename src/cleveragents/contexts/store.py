@@ -28,7 +28,7 @@ LOCK_WAIT = 30.0
 """Seconds to wait for another process's write, which takes milliseconds unless that process was stopped."""
 
 # No context's name begins with a dot or contains "~", so none of these can be one.
-_LOCKS, _NEW, _GONE = ".locks", ".new-", ".gone-"
+_LOCKS, _NEW, _OLD, _GONE = ".locks", ".new-", ".old-", ".gone-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +58,7 @@ def lock_of(root: Path, name: str, kind: str = "") -> Path:
 
 def list_contexts(root: Path | None = None) -> list[str]:
     """The names of all contexts, damaged ones too, sorted. Raises StorageError when the folder cannot be read."""
-    return sorted(_names(contexts_root() if root is None else root))
+    return sorted(set(_names(contexts_root() if root is None else root)))
 
 
 def describe_contexts(root: Path | None = None) -> list[ContextInfo]:
@@ -70,8 +70,12 @@ def describe_contexts(root: Path | None = None) -> list[ContextInfo]:
 def find(root: Path, name: str) -> bool:
     """Whether there is a context of exactly this name, also where the file system ignores case."""
     folder = folder_of(root, name)
-    if not os.path.lexists(folder):
+    try:
+        folder.lstat()
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError as error:
+        raise StorageError(f"cannot read {root}: {error.strerror or error}") from error
     if not folder.is_symlink() and not folder.is_dir():
         raise StorageError(f"{folder} is not a folder; move it away or choose another name")
     other = folder_of(root, name.swapcase())
@@ -98,7 +102,7 @@ def create(root: Path, name: str, files: Mapping[str, bytes], *, replace: bool =
                     replace_file(new / file, content)
                 if taken:
                     with locked(lock_of(root, name), name):
-                        exchange(new, folder)
+                        _swap(new, folder)
                 else:
                     new.rename(folder)
                 sync_folder(root)
@@ -227,19 +231,34 @@ def is_empty(folder: Path) -> bool:
 
 
 def _exists(name: str, clash: str) -> ContextExistsError:
-    if name == clash:
-        return ContextExistsError(f"context {name!r} exists already; choose another name or replace it on purpose")
-    return ContextExistsError(
-        f"context {name!r} differs only by case from {clash!r}, which exists; use that or another"
-    )
+    reason = "exists already" if name == clash else f"differs only by case from {clash!r}, which exists"
+    return ContextExistsError(f"context {name!r} {reason}; choose another name", clash)
+
+
+def _swap(new: Path, folder: Path) -> None:
+    """Have the two change places. The caller holds the root's lock and that of the context."""
+    if exchange(new, folder):
+        return
+    old = folder.with_name(f"{_OLD}{folder.name}")
+    folder.rename(old)
+    try:
+        new.rename(folder)
+    except OSError:
+        old.rename(folder)
+        raise
+    old.rename(new)
 
 
 def _sweep(root: Path) -> None:
     """Remove what a killed process left half made or half removed. The caller holds the root's lock."""
     for entry in list(_entries(root)):
-        if entry.name.startswith((_NEW, _GONE)):
-            with contextlib.suppress(OSError):
-                remove_tree(root / entry.name)
+        path = root / entry.name
+        with contextlib.suppress(OSError):
+            if entry.name.startswith(_OLD) and not os.path.lexists(root / entry.name.removeprefix(_OLD)):
+                # It was killed between the two steps of a swap: what was there before comes back.
+                path.rename(root / entry.name.removeprefix(_OLD))
+            elif entry.name.startswith((_NEW, _OLD, _GONE)):
+                remove_tree(path)
 
 
 def _describe(root: Path, name: str) -> ContextInfo:

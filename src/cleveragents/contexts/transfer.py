@@ -7,7 +7,6 @@ Keys: ``format``, ``version``, ``name``, ``created_at``, ``state``, ``global_con
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,8 +16,8 @@ from cleveragents.contexts.document import DOCUMENT_FILE, SECTIONS, Document
 from cleveragents.contexts.message import ContextMessage, message_of, parse_time, time_text
 from cleveragents.domain.canonical import checksum
 from cleveragents.domain.values import json_value, load_json
-from cleveragents.errors import ContextImportError, InvalidValueError, StorageError
-from cleveragents.storage.files import create_file, replace_file, storage_errors
+from cleveragents.errors import ContextImportError, InvalidValueError
+from cleveragents.storage.files import storage_errors
 
 FORMAT, VERSION = "cleveragents.context", 1
 MAX_IMPORT_BYTES = 256 * 2**20
@@ -49,31 +48,6 @@ def export_document(snapshot: Snapshot) -> dict[str, Any]:
     # What a hand-edited file brought in is put in order here, so that it is exported as it will be imported.
     document = json_value(document)
     return {**document, "checksum": checksum(document)}
-
-
-def export_bytes(document: dict[str, Any]) -> bytes:
-    """An export document as the content of a file, laid out for people."""
-    return json.dumps(document, ensure_ascii=False, indent=2, allow_nan=False).encode() + b"\n"
-
-
-def write_export(document: dict[str, Any], path: Path, *, overwrite: bool) -> None:
-    """Write an export document to ``path``, whole or not at all. Raises StorageError."""
-    content = export_bytes(document)
-    if path.is_dir():
-        raise StorageError(f"cannot export to {path}: it is a folder; give a file name")
-    if not path.parent.is_dir():
-        raise StorageError(f"cannot export to {path}: there is no folder {path.parent}")
-    with storage_errors(path):
-        if not overwrite:
-            try:
-                create_file(path, content)
-            except FileExistsError:
-                raise StorageError(f"{path} exists already and is kept; use another name, or --force") from None
-            return
-        target = path.resolve()
-        if target.exists() and not target.is_file():
-            raise StorageError(f"cannot export to {path}: it is not a regular file")
-        replace_file(target, content)
 
 
 def read_export(path: Path) -> Snapshot:

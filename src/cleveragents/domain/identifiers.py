@@ -17,6 +17,7 @@ _RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³])
 _NAMESPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ACTOR = re.compile(rf"{_NAMESPACE.pattern}/{_NAMESPACE.pattern}")
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_ULID_LENGTH = 26
 _ULID = re.compile(rf"[0-7][{_CROCKFORD}]{{25}}")
 
 
@@ -92,14 +93,19 @@ def parse_ulid(text: str) -> str:
     return text.upper()
 
 
+def is_ulid(text: str) -> bool:
+    """Whether ``text`` is a whole ULID in its stored form."""
+    return _ULID.fullmatch(text) is not None
+
+
 def parse_ulid_prefix(text: str) -> str:
-    """The beginning of a ULID, or a whole one, in its stored form. Raises InvalidIdError for anything else."""
-    if isinstance(text, str) and text.isascii() and text and set(text.upper()) <= set(_CROCKFORD):
-        if len(text) == len("01ARZ3NDEKTSV4RRFFQ69G5FAV"):
-            return parse_ulid(text)
-        if len(text) < len("01ARZ3NDEKTSV4RRFFQ69G5FAV"):
-            return text.upper()
-    raise InvalidIdError(f"{str(text)[:60]!r} is not a valid id, nor the beginning of one (a ULID: 26 letters and digits)")
+    """The beginning of a ULID, at most all of it, in its stored form. Raises InvalidIdError for anything else."""
+    try:
+        return parse_ulid(text.ljust(_ULID_LENGTH, "0"))[: len(text)] if text else parse_ulid(text)
+    except InvalidIdError:
+        raise InvalidIdError(
+            f"{text[:60]!r} is not a valid id, nor the beginning of one (a ULID: 26 letters and digits)"
+        ) from None
 
 
 class _UlidSource:

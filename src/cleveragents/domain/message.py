@@ -9,7 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from cleveragents.domain.history import content_text
-from cleveragents.domain.times import utc_now, utc_time
+from cleveragents.domain.times import time_text, utc_now, utc_time
 from cleveragents.domain.values import clean_text, json_object, json_value, whole_number
 from cleveragents.errors import SessionValidationError
 
@@ -76,6 +76,20 @@ class SessionMessage:
     agent: str | None = None
     metadata: dict[str, Any] = field(default_factory=dict)
     created_at: dt.datetime = field(default_factory=utc_now)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The message as JSON data, its time in ISO 8601."""
+        return {
+            "sequence": self.sequence,
+            "role": str(self.role),
+            "content": self.content,
+            "tool_call_id": self.tool_call_id,
+            "tool_calls": self.tool_calls,
+            "parts": self.parts,
+            "agent": self.agent,
+            "metadata": self.metadata,
+            "created_at": time_text(self.created_at),
+        }
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sequence", whole_number(self.sequence, "sequence"))

@@ -81,6 +81,10 @@ class SessionSummary:
         """Ids of the linked plans, in the order in which they were linked."""
         return [plan.plan_id for plan in self.linked_plans]
 
+    def as_cli_dict(self) -> dict[str, Any]:
+        """What commands show, as JSON data."""
+        return _facts(self)
+
     def with_usage(self, entry: UsageEntry) -> SessionSummary:
         """This summary with one more entry of the ledger in its totals."""
         return replace(self, token_usage=self.token_usage.plus(entry))
@@ -208,25 +212,8 @@ class Session:
 
     def as_cli_dict(self, recent: int = 5) -> dict[str, Any]:
         """What commands show: everything but the messages, of which the last ``recent`` as text."""
-        return {
-            "session_id": self.session_id,
-            "namespace": self.namespace,
-            "actor_name": self.actor_name,
-            "title": self.title,
-            "automation_level": None if self.automation_level is None else str(self.automation_level),
-            "message_count": self.message_count,
-            "token_usage": {
-                "input_tokens": self.token_usage.input_tokens,
-                "output_tokens": self.token_usage.output_tokens,
-                "estimated_cost": self.token_usage.estimated_cost,
-                "cost_complete": self.token_usage.cost_complete,
-            },
-            "linked_plan_ids": self.linked_plan_ids,
-            "tags": list(self.tags),
-            "forked_from": self.forked_from,
-            "metadata": self.metadata,
-            "created_at": time_text(self.created_at),
-            "updated_at": time_text(self.updated_at),
+        shown = self.messages[max(0, len(self.messages) - whole_number(recent, "recent")) :]
+        return _facts(self) | {
             "recent_messages": [
                 {
                     "sequence": message.sequence,
@@ -235,7 +222,7 @@ class Session:
                     "content": message.text,
                     "created_at": time_text(message.created_at),
                 }
-                for message in self.messages[max(0, len(self.messages) - whole_number(recent, "recent")) :]
+                for message in shown
             ],
         }
 
@@ -315,6 +302,30 @@ def _in_order(messages: Iterable[SessionMessage]) -> list[SessionMessage]:
     return ordered
 
 
+def _facts(session: Session | SessionSummary) -> dict[str, Any]:
+    """What commands show of a session besides its messages."""
+    return {
+        "session_id": session.session_id,
+        "namespace": session.namespace,
+        "actor_name": session.actor_name,
+        "title": session.title,
+        "automation_level": None if session.automation_level is None else str(session.automation_level),
+        "message_count": session.message_count,
+        "token_usage": {
+            "input_tokens": session.token_usage.input_tokens,
+            "output_tokens": session.token_usage.output_tokens,
+            "estimated_cost": session.token_usage.estimated_cost,
+            "cost_complete": session.token_usage.cost_complete,
+        },
+        "linked_plan_ids": session.linked_plan_ids,
+        "tags": list(session.tags),
+        "forked_from": session.forked_from,
+        "metadata": session.metadata,
+        "created_at": time_text(session.created_at),
+        "updated_at": time_text(session.updated_at),
+    }
+
+
 def _usage_document(usage: TokenUsage) -> dict[str, Any]:
     return {
         "input_tokens": usage.input_tokens,
@@ -339,14 +350,9 @@ def _plan_document(plan: LinkedPlan) -> dict[str, Any]:
 
 
 def _message_document(message: SessionMessage) -> dict[str, Any]:
-    return {
-        "sequence": message.sequence,
-        "role": str(message.role),
-        "content": message.content,
-        "tool_call_id": message.tool_call_id,
-        "tool_calls": json_value(message.tool_calls, "tool_calls"),
-        "parts": json_value(message.parts, "parts"),
-        "agent": message.agent,
-        "metadata": json_object(message.metadata, f"messages[{message.sequence}].metadata"),
-        "created_at": time_text(message.created_at),
+    document = message.as_dict()
+    return document | {
+        "tool_calls": json_value(document["tool_calls"], "tool_calls"),
+        "parts": json_value(document["parts"], "parts"),
+        "metadata": json_object(document["metadata"], f"messages[{message.sequence}].metadata"),
     }

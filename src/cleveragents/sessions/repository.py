@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Protocol
 
 from cleveragents.domain.message import MessageDraft, SessionMessage
 from cleveragents.domain.session import Session, SessionSummary
+from cleveragents.domain.session_filter import SessionFilter
+from cleveragents.domain.statistics import Count
 from cleveragents.domain.usage import TokenUsage, UsageEntry
 
 
@@ -34,21 +37,16 @@ class SessionRepository(Protocol):
     def summary(self, session_id: str) -> SessionSummary:
         """All but messages and ledger. Cost: independent of the number of messages."""
 
-    def page(
-        self,
-        limit: int,
-        after: str | SessionSummary | None,
-        *,
-        actor_name: str | None,
-        namespace: str | None,
-        tag: str | None,
-        imported_checksum: str | None,
-    ) -> list[SessionSummary]:
-        """At most ``limit`` sessions that match all that is given, newest activity first, ties by id.
+    def page(self, limit: int, after: str | SessionSummary | None, wanted: SessionFilter) -> list[SessionSummary]:
+        """At most ``limit`` sessions that match ``wanted``, newest activity first, ties by id.
 
         They begin after the session ``after``: where a summary stood when it was read, or where the session of an
-        id stands now. Cost: grows with the length of the page only, and touches no message.
+        id stands now. Cost: grows with the length of the page, for ``until`` also with the number of sessions that
+        changed later, and touches no message.
         """
+
+    def counts(self) -> list[Count]:
+        """What was begun and used, by day, actor and llm. Cost: all sessions and ledgers, and no message."""
 
     def delete(self, session_id: str) -> None:
         """Remove the session and all that belongs to it. Cost: grows with its messages."""
@@ -82,8 +80,11 @@ class SessionRepository(Protocol):
     def add_usage(self, session_id: str, entry: UsageEntry, now: dt.datetime) -> TokenUsage:
         """Enter a use in the ledger and return the new totals, by TokenUsage.plus. Cost: a few rows."""
 
-    def turn(self, session_id: str, wait: float) -> AbstractContextManager[None]:
-        """Hold the turn lock of the session, which ends with the process. SessionBusyError after ``wait`` seconds."""
+    def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> AbstractContextManager[None]:
+        """Hold the turn lock of the session, which ends with the process.
+
+        Raises SessionBusyError after ``wait`` seconds, or as soon as ``cancelled`` is set.
+        """
 
     def close(self) -> None:
         """Let go of the database. The repository may be used again, and opens it again then."""

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import builtins
 import datetime as dt
+import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import EllipsisType, TracebackType
 from typing import Any, Self
 
-from cleveragents.domain.identifiers import actor_name as checked_actor
-from cleveragents.domain.identifiers import namespace_name, new_ulid, parse_ulid
+from cleveragents.domain.identifiers import is_ulid, new_ulid, parse_ulid, parse_ulid_prefix
 from cleveragents.domain.merge import Removal, merged
 from cleveragents.domain.message import MessageDraft, MessageRole, SessionMessage, optional_text
 from cleveragents.domain.session import (
@@ -26,16 +26,36 @@ from cleveragents.domain.session import (
 from cleveragents.domain.session import (
     automation_level as checked_level,
 )
+from cleveragents.domain.session_filter import SessionFilter
+from cleveragents.domain.statistics import Statistics, statistics
 from cleveragents.domain.times import utc_now
 from cleveragents.domain.usage import TokenUsage, UsageEntry
 from cleveragents.domain.values import json_object, whole_number
+from cleveragents.errors import (
+    SessionAmbiguousError,
+    SessionDamagedError,
+    SessionExportError,
+    SessionImportError,
+    SessionNotFoundError,
+)
 from cleveragents.sessions.repository import SessionRepository
 from cleveragents.sessions.transfer import read_document, session_of
 
 TURN_WAIT = 30.0
 """Seconds that a run waits for another run's turn on the same session."""
 
+LAST = "last"
+"""Means the session with the newest activity, where a person names one."""
+
 _ALL = 2**63 - 1
+_CANDIDATES = 5
+
+Step = Callable[[str], object]
+"""Told of each step of a long call when it begins."""
+
+
+def _untold(_what: str) -> None:
+    """For those who don't want to be told."""
 
 
 class SessionService:
@@ -106,21 +126,49 @@ class SessionService:
         actor_name: str | None = None,
         namespace: str | None = None,
         tag: str | None = None,
+        since: dt.datetime | None = None,
+        until: dt.datetime | None = None,
+        id_prefix: str | None = None,
         imported_checksum: str | None = None,
     ) -> builtins.list[SessionSummary]:
-        """Sessions that match all that is given, newest activity first, ties by id.
+        """Sessions that match all that is given (see SessionFilter), newest activity first, ties by id.
 
         The next page begins ``after`` the last summary of this one, or after the id of a session.
-        ``imported_checksum`` finds what was imported from a document.
         """
         return self._repository.page(
             _ALL if limit is None else whole_number(limit, "limit"),
             parse_ulid(after) if isinstance(after, str) else after,
-            actor_name=None if actor_name is None else checked_actor(actor_name),
-            namespace=None if namespace is None else namespace_name(namespace),
-            tag=None if tag is None else tag_list([tag])[0],
-            imported_checksum=imported_checksum,
+            SessionFilter(actor_name, namespace, tag, since, until, id_prefix, imported_checksum),
         )
+
+    def find(self, reference: str) -> str:
+        """The id of the session that a person means: a whole id, the beginning of one, or ``last``.
+
+        ``last`` is the session with the newest activity. Raises InvalidIdError, SessionNotFoundError, and
+        SessionAmbiguousError for what several ids begin with. A whole id is given back without being looked for.
+        """
+        if reference == LAST:
+            newest = self.list(limit=1)
+            if not newest:
+                raise SessionNotFoundError("there is no session yet; 'cleveragents session create' makes one")
+            return newest[0].session_id
+        prefix = parse_ulid_prefix(reference)
+        if is_ulid(prefix):
+            return prefix
+        found = self.list(limit=_CANDIDATES + 1, id_prefix=prefix)
+        if not found:
+            raise SessionNotFoundError(f"there is no session whose id begins with {prefix}")
+        if len(found) > 1:
+            named = ", ".join(summary.session_id for summary in found[:_CANDIDATES])
+            more = " and others" if len(found) > _CANDIDATES else ""
+            raise SessionAmbiguousError(
+                f"several ids begin with {prefix}: {named}{more}; give more of the one you mean"
+            )
+        return found[0].session_id
+
+    def statistics(self) -> Statistics:
+        """Sums over all sessions, by day, actor and llm. Reads every session and ledger, and no message."""
+        return statistics(self._repository.counts())
 
     def delete(self, session_id: str) -> None:
         """Remove the session and everything that belongs to it, for good."""
@@ -135,9 +183,12 @@ class SessionService:
         removed: Iterable[Removal] = (),
         automation_level: AutomationLevel | str | EllipsisType | None = ...,
         tags: Iterable[str] | EllipsisType = ...,
+        add_tags: Iterable[str] = (),
+        remove_tags: Iterable[str] = (),
     ) -> SessionSummary:
-        """Change what is given; the rest stays. None takes a title or a level away; ``tags`` replaces all tags.
+        """Change what is given; the rest stays. None takes a title or a level away.
 
+        ``tags`` replaces all tags; then ``remove_tags`` are taken away and ``add_tags`` added.
         ``metadata`` is merged per key, nested mappings per nested key, so that what others store meanwhile
         stays; ``removed`` names keys, or paths as tuples, to take out first.
         """
@@ -148,12 +199,18 @@ class SessionService:
             fields["automation_level"] = checked_level(automation_level)
         if tags is not ...:
             fields["tags"] = tag_list(tags)
+        added, taken = tag_list(add_tags), tag_list(remove_tags)
         changes = {} if metadata is ... else json_object(metadata, "metadata")
         gone = tuple(removed)
+
+        def edit(old: SessionSummary) -> SessionSummary:
+            new = replace(old, metadata=merged(old.metadata, changes, gone), **fields)
+            return replace(new, tags=tag_list([*(tag for tag in new.tags if tag not in taken), *added]))
+
         return self._repository.change(
             parse_ulid(session_id),
             self._now(),
-            lambda old: replace(old, metadata=merged(old.metadata, changes, gone), **fields),
+            edit,
         )
 
     def link_plan(self, session_id: str, plan_id: str, phase: str | None = None, state: str | None = None) -> None:
@@ -211,15 +268,18 @@ class SessionService:
         """How many messages the session has."""
         return self._repository.count(parse_ulid(session_id))
 
-    def turn(self, session_id: str, wait: float = TURN_WAIT) -> AbstractContextManager[None]:
+    def turn(
+        self, session_id: str, wait: float = TURN_WAIT, *, cancelled: threading.Event | None = None
+    ) -> AbstractContextManager[None]:
         """Hold the session's turn while the block runs; one run at a time can.
 
-        A second run waits up to ``wait`` seconds, then gets SessionBusyError. The turn ends with the process that
-        holds it, however that ends.
+        A second run waits up to ``wait`` seconds, then gets SessionBusyError; setting ``cancelled`` from another
+        thread ends the waiting at once, with the same error. The turn ends with the process that holds it,
+        however that ends.
         """
         known_id = parse_ulid(session_id)
         self._repository.count(known_id)
-        return self._repository.turn(known_id, wait)
+        return self._repository.turn(known_id, wait, cancelled)
 
     # --- usage ----------------------------------------------------------------------------------------
 
@@ -239,28 +299,57 @@ class SessionService:
 
     # --- export and import ----------------------------------------------------------------------------
 
-    def export(self, session_id: str) -> dict[str, Any]:
-        """The session as a document that any program can read and verify."""
-        return self.get(session_id).as_export_dict()
+    def export(self, session_id: str, *, step: Step = _untold) -> dict[str, Any]:
+        """The session as a document that any program can read and verify.
 
-    def import_(self, document: Mapping[str, Any] | str | bytes) -> Session:
+        ``step`` is told what is done next: each takes a similar time, and longer with the number of messages.
+        """
+        step("reading messages")
+        session = self.get(session_id)
+        step("computing the checksum")
+        return session.as_export_dict()
+
+    def import_(self, document: Mapping[str, Any] | str | bytes, *, step: Step = _untold) -> Session:
         """Store the session of an export document, or of its JSON text, as a new session with a new id.
 
         Where it came from is kept in ``metadata["imported_from"]``. Raises SessionImportError, and has stored
-        nothing then.
+        nothing then. ``step`` is as for ``export``.
         """
+        step("verifying the checksum")
         read = read_document(document)
+        step("checking messages")
         original = session_of(read)
+        step("storing messages")
         origin = {
             "session_id": original.session_id,
             "checksum": read["checksum"],
             "forked_from": original.forked_from,
         }
+        return self.adopt(original, origin, read["checksum"])
+
+    def adopt(self, original: Session, origin: Mapping[str, Any], checksum: str) -> Session:
+        """Store a copy of a session that was read elsewhere, whole and with its times, under a new id.
+
+        ``origin`` is kept in ``metadata["imported_from"]``; ``list(imported_checksum=checksum)`` finds it again.
+        """
         session = replace(
             original,
             session_id=new_ulid(),
             forked_from=None,
-            metadata=original.metadata | {"imported_from": origin},
+            metadata=original.metadata | {"imported_from": dict(origin)},
         )
-        self._repository.add(session, imported_checksum=read["checksum"])
+        self._repository.add(session, imported_checksum=checksum)
         return session
+
+    def verify(self, session_id: str) -> str:
+        """Hold all that is stored of the session to the rules; the checksum of its export document.
+
+        Raises SessionDamagedError.
+        """
+        try:
+            document = self.export(session_id)
+            session_of(document)
+        except (SessionExportError, SessionImportError) as error:
+            raise SessionDamagedError(f"session {session_id} is damaged: {error}") from error
+        found: str = document["checksum"]
+        return found

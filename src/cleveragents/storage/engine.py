@@ -1,22 +1,16 @@
-"""The database behind the sessions: which one, its connections, and what the two kinds have in common."""
+"""The database behind the sessions: what it can do, and what its two kinds have in common."""
 
 from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
 from weakref import WeakSet
-
-from cleveragents.errors import InvalidSettingError
-from cleveragents.storage.migrate import CURRENT, Schema
-
-BUSY_TIMEOUT = 30.0
-"""Seconds that a call waits for another process to let go of the database, unless the URL says otherwise."""
 
 Row = tuple[Any, ...]
 Parameters = Mapping[str, Any]
@@ -81,8 +75,8 @@ class Database(Protocol):
     def writing(self) -> AbstractContextManager[Transaction]:
         """A transaction that is on disk when the block ends, and undone when it raises."""
 
-    def turn(self, session_id: str, wait: float) -> AbstractContextManager[None]:
-        """The turn lock of a session, waited for up to ``wait`` seconds; then SessionBusyError."""
+    def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> AbstractContextManager[None]:
+        """The turn lock of a session, waited for ``wait`` seconds or until ``cancelled``; then SessionBusyError."""
 
     def forget_turn(self, session_id: str) -> None:
         """Remove what is left of the turn lock of a deleted session."""
@@ -100,53 +94,10 @@ class Database(Protocol):
         """Close all connections."""
 
 
-def open_database(url: str, schema: Schema = CURRENT) -> Database:
-    """The database that a URL names; nothing is read or written yet.
-
-    ``sqlite:///relative/path``, ``sqlite:////absolute/path`` or ``postgresql+psycopg://user@host/name``. Both take
-    ``?busy_timeout=SECONDS``, SQLite also ``?journal_mode=delete``. Raises InvalidSettingError for any other.
-    """
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise InvalidSettingError(f"the database URL is not valid: {error}") from None
-    options = dict(parse_qsl(parts.query))
-    timeout = _seconds(options.pop("busy_timeout", BUSY_TIMEOUT))
-    if parts.scheme in {"sqlite", "sqlite+pysqlite"}:
-        from cleveragents.storage.sqlite import SqliteDatabase
-
-        journal_mode = options.pop("journal_mode", "wal").lower()
-        path = parts.path.removeprefix("/")
-        if parts.netloc or options or path in {"", ":memory:"} or journal_mode not in {"wal", "delete"}:
-            raise InvalidSettingError(
-                "a SQLite database is named sqlite:///PATH, with ?busy_timeout=SECONDS and ?journal_mode=wal|delete "
-                "if need be; databases in memory are not supported"
-            )
-        return SqliteDatabase(Path(path), busy_timeout=timeout, journal_mode=journal_mode, schema=schema)
-    if parts.scheme in {"postgresql", "postgres", "postgresql+psycopg"}:
-        from cleveragents.storage.postgresql import PostgresqlDatabase
-
-        target = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options, quote_via=quote), ""))
-        return PostgresqlDatabase(target, busy_timeout=timeout, schema=schema)
-    raise InvalidSettingError(
-        f"a database URL starts with sqlite:/// or postgresql+psycopg://, not with {url.partition(':')[0]!r:.40}"
-    )
-
-
 def statements(kind: str) -> Mapping[str, str]:
     """The texts of storage/queries.py for one kind of database."""
     every: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("statements.json").read_bytes())
     return every[kind]
-
-
-def _seconds(text: str | float) -> float:
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = -1.0
-    if not 0 <= seconds <= 86_400:  # noqa: PLR2004 - a day
-        raise InvalidSettingError(f"busy_timeout must be a number of seconds, not {text!r:.40}")
-    return seconds
 
 
 class Closable(Protocol):

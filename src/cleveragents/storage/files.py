@@ -198,20 +198,20 @@ def remove_tree(path: Path) -> None:
         rmtree(path)
 
 
-def exchange(first: Path, second: Path) -> None:
-    """Swap two names in one step, so that a crash leaves either the old or the new state."""
+def exchange(first: Path, second: Path) -> bool:
+    """Swap two names in one step, so that a crash leaves either both as they were or both swapped.
+
+    False, and nothing is changed, where the system or the file system has no such step.
+    """
     import ctypes
 
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
-    if rename is not None:
-        here, swap = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
-        if rename(here, os.fsencode(first), here, os.fsencode(second), swap) == 0:
-            return
-        code = ctypes.get_errno()
-        if code not in {errno.ENOSYS, errno.EINVAL}:
-            raise OSError(code, os.strerror(code), str(second))
-    # The system has no such step: for a moment there is no ``second``.
-    between = first.with_name(f"{first.name}.between")
-    second.rename(between)
-    first.rename(second)
-    between.rename(first)
+    if rename is None:
+        return False
+    here, swap = -100, 2  # AT_FDCWD, RENAME_EXCHANGE
+    if rename(here, os.fsencode(first), here, os.fsencode(second), swap) == 0:
+        return True
+    code = ctypes.get_errno()
+    if code in {errno.ENOSYS, errno.EINVAL}:
+        return False
+    raise OSError(code, os.strerror(code), str(second))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import threading
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
 
 CONNECT_TIMEOUT = 10
 """Seconds after which a server that does not answer counts as unreachable, unless the URL says otherwise."""
+
+_PAUSE = 0.05
+"""Seconds between two looks at a turn lock that is taken: people wait for it, and want to be able to stop."""
 
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
@@ -184,17 +189,20 @@ class PostgresqlDatabase:
     # --- turns ----------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def turn(self, session_id: str, wait: float) -> Iterator[None]:
-        key = _lock_key(f"turn {session_id}")
-        begin = f"SET lock_timeout = {max(1, round(wait * 1000))}"
-        with self._errors(), self._connection(begin, {}) as (connection, _):
+    def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> Iterator[None]:
+        ask = f"SELECT pg_try_advisory_lock({_lock_key(f'turn {session_id}')})"
+        cancelled = cancelled or threading.Event()
+        deadline = time.monotonic() + wait
+        with self._errors(), self._connection(ask, {}) as (connection, answer):
             try:
-                try:
-                    connection.execute("SELECT pg_advisory_lock(%s)", [key])
-                except self._driver.errors.LockNotAvailable:
-                    raise SessionBusyError(
-                        f"session {session_id} is in use by another run; try again when it has ended"
-                    ) from None
+                is_ours = answer[0][0]
+                while not is_ours:
+                    remaining = deadline - time.monotonic()
+                    if remaining <= 0 or cancelled.wait(min(_PAUSE, remaining)):
+                        raise SessionBusyError(
+                            f"session {session_id} is in use by another run; try again when it has ended"
+                        )
+                    ((is_ours,),) = _rows(connection, ask, {})
                 yield
             finally:
                 # The lock belongs to the connection: it ends with it, however this process ends.

@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from sqlalchemy.engine import Dialect
     from sqlalchemy.sql import ClauseElement
 
+_DAY = 86_400_000_000  # microseconds
+_DAYS_BEFORE_1970 = 719_162
+
 FILE = Path(__file__).with_name("statements.json")
 
 # Constants are part of the text, so that a statement's parameters are what its caller gives.
@@ -133,6 +136,12 @@ def _of_page(columns: Sequence[Column[Any]]) -> Select[Any]:
     return select(*columns).select_from(page.join(table, columns[0] == page.c.id))
 
 
+def _day(time: Column[int]) -> ColumnElement[Any]:
+    """The days before a time since the year 1: never negative, so that both databases round alike."""
+    shifted = time + literal_column(str(_DAYS_BEFORE_1970 * _DAY), WHOLE)
+    return shifted // literal_column(str(_DAY), WHOLE)
+
+
 STATEMENTS: dict[str, ClauseElement] = {
     # Appending: the first takes the numbers and the write lock of the session, the second fills them.
     "take_numbers": (
@@ -191,6 +200,29 @@ STATEMENTS: dict[str, ClauseElement] = {
     "page": _page(*SUMMARY),
     "page_plans": _of_page(PLAN).order_by(linked_plans.c.session_id, linked_plans.c.position),
     "page_tags": _of_page(TAG).order_by(session_tags.c.session_id, session_tags.c.tag),
+    # Figures: each reads one table once, and none the messages.
+    "started": (
+        select(
+            _day(sessions.c.created_at),
+            sessions.c.actor_name,
+            func.count(),
+            func.sum(sessions.c.message_count),
+        ).group_by(_day(sessions.c.created_at), sessions.c.actor_name)
+    ),
+    "used": (
+        select(
+            _day(usage_entries.c.created_at),
+            sessions.c.actor_name,
+            usage_entries.c.llm,
+            func.count(),
+            func.sum(usage_entries.c.input_tokens),
+            func.sum(usage_entries.c.output_tokens),
+            func.sum(usage_entries.c.cost_nano),
+            func.count(usage_entries.c.cost_nano),
+        )
+        .select_from(usage_entries.join(sessions, sessions.c.id == usage_entries.c.session_id))
+        .group_by(_day(usage_entries.c.created_at), sessions.c.actor_name, usage_entries.c.llm)
+    ),
 }
 
 FILTERS: dict[str, ClauseElement] = {

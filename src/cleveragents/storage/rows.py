@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import re
 from collections.abc import Sequence
 from typing import Any
 
 from cleveragents.domain.message import MessageDraft, MessageRole, SessionMessage, stored_message
 from cleveragents.domain.session import AutomationLevel, LinkedPlan, Session, SessionSummary
+from cleveragents.domain.statistics import Count, Tally
 from cleveragents.domain.times import from_microseconds, microseconds
 from cleveragents.domain.usage import TokenUsage, UsageEntry, dollars
 from cleveragents.domain.values import dump_json, load_json
@@ -136,6 +138,37 @@ def read_summary(row: Row, plans: Sequence[LinkedPlan], tags: Sequence[str]) -> 
         from_microseconds(updated_at),
         activity,
     )
+
+
+def filter_values(name: str, value: Any) -> Parameters:
+    """What the condition ``filter NAME`` is given for one field of a SessionFilter."""
+    if name == "id_prefix":
+        # After every character of an id.
+        return {"id_prefix": value, "id_prefix_end": f"{value}~"}
+    return {name: microseconds(value) if isinstance(value, dt.datetime) else value}
+
+
+def read_started(row: Row) -> Count:
+    """The count of a row of the statement ``started``. Sums are decimals on PostgreSQL."""
+    day, actor, sessions, messages = row
+    return Count(_date(day), actor, None, Tally(sessions=sessions, messages=int(messages)))
+
+
+def read_used(row: Row) -> Count:
+    """The count of a row of the statement ``used``."""
+    day, actor, llm, calls, input_tokens, output_tokens, cost_nano, known = row
+    tally = Tally(
+        calls=calls,
+        input_tokens=int(input_tokens),
+        output_tokens=int(output_tokens),
+        nano_dollars=int(cost_nano or 0),
+        cost_complete=known == calls,
+    )
+    return Count(_date(day), actor, llm and from_text(llm), tally)
+
+
+def _date(day: int) -> dt.date:
+    return dt.date.fromordinal(day + 1)
 
 
 def plan_row(session_id: str, position: int, plan: LinkedPlan) -> Parameters:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import fields
 
 from cleveragents.domain.message import MessageDraft, SessionMessage
 from cleveragents.domain.session import LinkedPlan, Session, SessionSummary
+from cleveragents.domain.session_filter import SessionFilter
+from cleveragents.domain.statistics import Count
 from cleveragents.domain.times import microseconds
 from cleveragents.domain.usage import TokenUsage, UsageEntry
 from cleveragents.errors import (
@@ -54,13 +58,16 @@ class SqlSessionRepository:
         with self._database.reading() as db, self._readable(session_id):
             summary = self._summary(db, "summary", session_id)
             stored = {"session_id": session_id, "start": 0, "stop": LARGEST}
+            messages = [rows.read_message(row) for row in db.rows(sql["messages"], stored)]
+            if len(messages) != summary.message_count:
+                raise ValueError(f"{summary.message_count} messages were stored, {len(messages)} are there")
             return Session(
                 session_id,
                 summary.namespace,
                 summary.actor_name,
                 summary.title,
                 summary.automation_level,
-                [rows.read_message(row) for row in db.rows(sql["messages"], stored)],
+                messages,
                 summary.token_usage,
                 summary.linked_plans,
                 summary.tags,
@@ -75,28 +82,16 @@ class SqlSessionRepository:
         with self._database.reading() as db, self._readable(session_id):
             return self._summary(db, "summary", session_id)
 
-    def page(
-        self,
-        limit: int,
-        after: str | SessionSummary | None,
-        *,
-        actor_name: str | None,
-        namespace: str | None,
-        tag: str | None,
-        imported_checksum: str | None,
-    ) -> list[SessionSummary]:
+    def page(self, limit: int, after: str | SessionSummary | None, wanted: SessionFilter) -> list[SessionSummary]:
         sql = self._database.statements
-        wanted = {
-            "actor_name": actor_name,
-            "namespace": namespace,
-            "tag": tag,
-            "imported_checksum": imported_checksum,
-        }
-        given = {name: value for name, value in wanted.items() if value is not None}
+        conditions = {each.name: getattr(wanted, each.name) for each in fields(wanted)}
+        given = {name: rows.filter_values(name, value) for name, value in conditions.items() if value is not None}
         filters = " AND ".join(sql[f"filter {name}"] for name in given) or "1 = 1"
         with self._database.reading() as db:
             activity, last_id = self._place(db, after)
-            parameters = {"limit": min(limit, LARGEST), "activity": activity, "after": last_id, **given}
+            parameters = {"limit": min(limit, LARGEST), "activity": activity, "after": last_id}
+            for values in given.values():
+                parameters |= values
             found, plans, tags = (
                 db.rows(sql[name].replace("{filters}", filters), parameters)
                 for name in ("page", "page_plans", "page_tags")
@@ -118,6 +113,14 @@ class SqlSessionRepository:
         if not found:
             raise _not_found(after)
         return found[0][0], after
+
+    def counts(self) -> list[Count]:
+        sql = self._database.statements
+        with self._database.reading() as db:
+            return [
+                *map(rows.read_started, db.rows(sql["started"], {})),
+                *map(rows.read_used, db.rows(sql["used"], {})),
+            ]
 
     def delete(self, session_id: str) -> None:
         with self._database.writing() as db:
@@ -195,8 +198,8 @@ class SqlSessionRepository:
             self._store_change(db, new, now)
         return new.token_usage
 
-    def turn(self, session_id: str, wait: float) -> AbstractContextManager[None]:
-        return self._database.turn(session_id, wait)
+    def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> AbstractContextManager[None]:
+        return self._database.turn(session_id, wait, cancelled)
 
     def close(self) -> None:
         self._database.close()

@@ -7,6 +7,7 @@ import errno
 import importlib
 import os
 import random
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -104,7 +105,7 @@ class SqliteDatabase:
             try:
                 return call(*arguments)
             except self._driver.OperationalError as error:
-                if error.sqlite_errorcode & 0xFF not in {_BUSY, _LOCKED}:
+                if _code(error) not in {_BUSY, _LOCKED}:
                     raise
                 start = start or time.monotonic()
                 waited = time.monotonic() - start
@@ -150,12 +151,7 @@ class SqliteDatabase:
 
     def _is_ready(self, *, create: bool) -> bool:
         """Whether there is a database of our schema now; it is upgraded, and created if wanted."""
-        try:
-            found = self.path.stat()
-        except FileNotFoundError:
-            found = None
-        except OSError as error:
-            raise SessionStorageError(f"cannot open the database {self.path}: {error.strerror}") from error
+        found = self._stat()
         file = None if found is None else (found.st_dev, found.st_ino)
         if file is not None and file == self._file:
             return True
@@ -168,6 +164,15 @@ class SqliteDatabase:
             return False
         with self._errors():
             return self._prepare(create=create)
+
+    def _stat(self) -> os.stat_result | None:
+        """What the system says about the file; None when there is none."""
+        try:
+            return self.path.stat()
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise SessionStorageError(f"cannot open the database {self.path}: {error.strerror}") from error
 
     def _prepare(self, *, create: bool) -> bool:
         if create:
@@ -232,7 +237,8 @@ class SqliteDatabase:
             connection.execute("PRAGMA busy_timeout = 0")
 
     def status(self) -> Status:
-        if not self.path.exists():
+        found = self._stat()
+        if found is None:
             return Status(self.name, "SQLite", None, self._schema.head, None, {})
         with self._errors(), self._connection() as connection:
             (journal,) = self._patiently(connection.execute, "PRAGMA journal_mode").fetchone()
@@ -241,7 +247,7 @@ class SqliteDatabase:
                 "SQLite",
                 self._revision(connection),
                 self._schema.head,
-                self.path.stat().st_size,
+                found.st_size,
                 {"journal_mode": journal, "library": f"{self._driver.__name__} {self._driver.sqlite_version}"},
             )
 
@@ -272,25 +278,23 @@ class SqliteDatabase:
     # --- turns ----------------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def turn(self, session_id: str, wait: float) -> Iterator[None]:
+    def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> Iterator[None]:
         busy = f"session {session_id} is in use by another run; try again when it has ended"
-        with self._lock(self._lock_file(session_id), wait, busy):
+        with self._lock(self._lock_file(session_id), wait, busy, cancelled):
             yield
 
     def forget_turn(self, session_id: str) -> None:
         path = self._lock_file(session_id)
-        if not path.exists():
-            return
         with contextlib.suppress(OSError):
-            lock = locks.acquire(path, 0)
+            lock = locks.acquire(path, 0) if path.exists() else None
             if lock is not None:
                 locks.discard(path)
                 locks.release(lock)
 
     @contextlib.contextmanager
-    def _lock(self, path: Path, wait: float, busy: str) -> Iterator[None]:
+    def _lock(self, path: Path, wait: float, busy: str, cancelled: threading.Event | None = None) -> Iterator[None]:
         with self._errors(), storage_errors(path, "lock"):
-            lock = locks.acquire(path, wait)
+            lock = locks.acquire(path, wait, cancelled)
         if lock is None:
             raise SessionBusyError(busy)
         try:
@@ -299,7 +303,9 @@ class SqliteDatabase:
             locks.release(lock)
 
     def _lock_file(self, name: str) -> Path:
-        return self.path.with_name(f"{self.path.name}.locks") / f"{name}.lock"
+        # Beside the file itself, so that all agree on it who reach the file by different links.
+        file = self.path.resolve()
+        return file.with_name(f"{file.name}.locks") / f"{name}.lock"
 
     # --- the end --------------------------------------------------------------------------------------
 
@@ -322,7 +328,7 @@ class SqliteDatabase:
             raise SessionStorageError(str(error)) from error
 
     def _error(self, error: Exception) -> SessionServiceError:
-        code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+        code = _code(error)
         if code in {_BUSY, _LOCKED}:
             return SessionBusyError(
                 f"the database {self.path} was in use by another process for {self._busy_timeout:g} seconds; try again"
@@ -333,6 +339,12 @@ class SqliteDatabase:
                 "away to start anew"
             )
         return SessionStorageError(f"cannot use the database {self.path}: {error}")
+
+
+def _code(error: Exception) -> int:
+    """SQLite's own primary error code; 0 when the error is the driver's."""
+    code: int = getattr(error, "sqlite_errorcode", 0)
+    return code & 0xFF
 
 
 class _Open:
