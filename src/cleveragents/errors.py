@@ -10,7 +10,12 @@ from typing import Any
 
 
 class CleverAgentsError(Exception):
-    """Base of all errors raised on purpose."""
+    """Base of all errors raised on purpose.
+
+    ``result`` is what a run gave (a RunResult) when all went well but for keeping its answer.
+    """
+
+    result: Any = None
 
 
 class InvalidInputError(CleverAgentsError, ValueError):

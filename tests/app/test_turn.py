@@ -196,6 +196,33 @@ def test_an_empty_prompt_is_refused(context, prompt):
     assert said(context) == []
 
 
+def test_a_prompt_too_large_for_later_runs_is_refused_before_it_is_stored(context):
+    app = CleverAgentsApp(network("result = str(len(message))"))
+    with pytest.raises(InvalidSettingError, match="2,000,001 bytes"):
+        app.run_sync("x" * 2_000_001, context=context)
+    assert said(context) == []
+    for _ in range(3):
+        assert int(app.run_sync("\n" + "x" * 1_999_999, context=context).output) < 3_100_000
+
+
+def test_an_answer_that_cannot_be_kept_is_handed_over_with_the_error(context, asking, scripted_llm):
+    def delete(exchange):
+        ContextManager.open("talk", root=context.directory.parent).delete()
+        says("Paris.")(exchange)
+
+    scripted_llm.script(delete)
+    with pytest.raises(ContextNotFoundError) as caught:
+        asking().run_sync("Capital?", context=context)
+    assert caught.value.result.output == "Paris."
+
+
+@pytest.mark.parametrize("llm", ["", "nonsense", "gguf:", "sk-abcdefghijklmnop1234"])
+def test_another_llm_is_checked_before_anything_runs(llm):
+    with pytest.raises(InvalidSettingError) as caught:
+        CleverAgentsApp(network("result = 1"), llm=llm)
+    assert "sk-abc" not in str(caught.value)
+
+
 def test_every_output_is_kept(context):
     config = AppConfig.model_validate(
         {
@@ -265,6 +292,29 @@ ROUTES = {
             "m": {"from": ["r", "s"], "through": ["a"], "to": "output"},
         },
         None,
+    ),
+    "a step that may be tried again": (
+        {"r": {"from": "input", "through": ["t", "a", {"retry": {"attempts": 2}}], "to": "output"}},
+        None,
+    ),
+    "a step before it that may be tried again": (
+        {"r": {"from": "input", "through": ["t", {"retry": {"attempts": 2}}, "a", {"timeout": 1}], "to": "output"}},
+        "a",
+    ),
+    "another agent may have to answer": (
+        {"r": {"from": "input", "through": ["a"], "to": "output", "on_error": "t"}},
+        None,
+    ),
+    "it may have to answer before": (
+        {
+            "r": {"from": "input", "through": ["t"], "on_error": "a"},
+            "s": {"from": "r", "through": ["a"], "to": "output"},
+        },
+        None,
+    ),
+    "what it fails on is left out": (
+        {"r": {"from": "input", "through": ["a"], "to": "output", "on_error": "skip"}},
+        "a",
     ),
     "a loop": (
         {"r": {"from": ["input", "s"], "through": ["t"]}, "s": {"from": "r", "through": ["a"], "to": "output"}},

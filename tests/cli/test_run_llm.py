@@ -5,6 +5,7 @@ import os
 import pty
 import signal
 import subprocess
+import threading
 from contextlib import suppress
 from pathlib import Path
 
@@ -114,6 +115,97 @@ def test_an_interrupted_answer_is_kept_and_the_next_run_works(home, config, scri
     assert command("run", config, "Go on.", "--context", "talk", home=home, env=ENV).stdout == "The end.\n"
 
 
+SHELL = """
+"$@" </dev/null &
+child=$!
+read line
+kill -{signal} $child
+wait $child
+echo "code $?"
+"""
+
+
+@pytest.mark.parametrize(("signum", "code"), [("TERM", 130), ("HUP", 130), ("INT", 0)])
+def test_a_background_job_of_a_script_can_be_ended(home, config, scripted_llm, signum, code):
+    # Such a job ignores Ctrl-C, which is the shell's wish; the other signals end it all the same.
+    told = threading.Event()
+
+    def rest(exchange):
+        told.wait(30)
+        exchange.event({"id": "1", "choices": [{"index": 0, "delta": {"content": "."}, "finish_reason": "stop"}]})
+        exchange.event("[DONE]")
+        exchange.write(b"0\r\n\r\n")
+
+    scripted_llm.script(says(["Once"], then=rest))
+    shell = subprocess.Popen(
+        ["sh", "-c", SHELL.format(signal=signum), "sh", *COMMAND, "run", str(config), "Tell me.", "--context", "talk"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(home, ENV),
+    )
+    while not scripted_llm.requests:
+        os.sched_yield()
+    assert shell.stdin is not None
+    shell.stdin.write(b"go\n")
+    shell.stdin.flush()
+    if code == 0:
+        told.set()
+    stdout, _ = shell.communicate(timeout=60)
+    told.set()
+    assert stdout.decode().endswith(f"code {code}\n")
+    contents = [message.content for message in stored(home).messages]
+    assert contents[0] == "Tell me."
+    if code == 0:
+        assert contents[1:] == ["Once."]
+
+
+def test_nohup_outlives_its_terminal(home, config, scripted_llm):
+    told = threading.Event()
+
+    def slow(exchange):
+        told.wait(30)
+        says("Done.")(exchange)
+
+    scripted_llm.script(slow)
+    child = subprocess.Popen(
+        ["nohup", *COMMAND, "run", str(config), "Tell me."],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env=environment(home, ENV),
+    )
+    while not scripted_llm.requests:
+        os.sched_yield()
+    child.send_signal(signal.SIGHUP)
+    told.set()
+    assert child.communicate(timeout=60)[0] == b"Done.\n"
+    assert child.returncode == 0
+
+
+def test_ctrl_c_again_and_again_is_one_word(home, config, scripted_llm):
+    scripted_llm.script(says(["Once"], then=hangs))
+    child = subprocess.Popen(
+        [*COMMAND, "run", str(config), "Tell me.", "--output-format", "stream-json"],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(home, ENV),
+    )
+    assert child.stdout is not None
+    assert any(b"Once" in line for line in child.stdout)
+    assert child.stderr is not None
+    child.send_signal(signal.SIGINT)
+    # Until it says so it may be told more than once.
+    while child.stderr.readline().strip() != b"interrupted":
+        pass
+    for _ in range(20):
+        child.send_signal(signal.SIGINT)
+    _, rest = child.communicate(timeout=20)
+    assert child.returncode == 130
+    assert rest == b""
+
+
 def test_a_killed_run_leaves_the_question_and_the_next_run_works(home, config, scripted_llm):
     scripted_llm.script(says(["Once"], then=hangs))
     child = subprocess.Popen(
@@ -201,8 +293,9 @@ def test_every_line_of_stream_json_is_as_the_page_says(home, config, scripted_ll
     ]
     assert lines[2]["content"] == 3
     assert lines[5]["output"] == "Three."
-    assert lines[5]["usage"] == {"input_tokens": 20, "output_tokens": 10, "cached_tokens": 0, "requests": 2}
-    assert done.stderr == "usage: 20 tokens in, 10 out\n"
+    used = {"input_tokens": 20, "output_tokens": 10, "cached_tokens": 0, "requests": 2, "cost": None}
+    assert lines[5]["usage"] == used
+    assert done.stderr == "usage: 20 tokens in, 10 out, cost unknown\n"
 
 
 def test_another_llm_for_this_run(home, config, scripted_llm):
@@ -211,5 +304,6 @@ def test_another_llm_for_this_run(home, config, scripted_llm):
     assert scripted_llm.requests[0]["model"] == "other"
     line = one_line(command("run", config, "Hi.", "--llm", "gguf:/no/such.gguf", home=home, env=ENV), 1)
     assert "/no/such.gguf" in line
-    line = one_line(command("run", config, "Hi.", "--llm", "nonsense", home=home, env=ENV), 1)
+    line = one_line(command("run", config, "Hi.", "--context", "z", "--llm", "nonsense", home=home, env=ENV), 2)
+    assert not home.exists()
     assert "nonsense" in line

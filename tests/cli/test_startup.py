@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from cleveragents import open_sessions
 from support.command import environment
 
 # Each costs from a fifth of a second to a second of a start.
@@ -56,11 +57,26 @@ def loaded(home, *arguments):
         ["context", "--help"],
         ["config", "--help"],
         ["context", "list"],
+        ["session", "--help"],
+        ["session", "list", "--help"],
+        ["session", "list"],
+        ["session", "stats"],
     ],
     ids=" ".join,
 )
 def test_a_light_command_loads_nothing_heavy(tmp_path, arguments):
     assert not loaded(tmp_path, *arguments) & (HEAVY | MIDDLING)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["list"], ["show", "last"], ["tail", "last"], ["tag", "last"], ["stats"], ["rename", "last", "x"], ["create"]],
+    ids=" ".join,
+)
+def test_looking_at_sessions_loads_the_driver_and_nothing_heavy(tmp_path, arguments):
+    with open_sessions(f"sqlite:///{tmp_path / 'cleveragents.db'}") as sessions:
+        sessions.append(sessions.create(tags=["x"]).session_id, "user", "hello")
+    assert not loaded(tmp_path, "session", *arguments) & (HEAVY | MIDDLING)
 
 
 def test_importing_the_package_loads_none_of_its_modules():

@@ -7,8 +7,10 @@ from cleveragents.config import OPERATORS
 from cleveragents.errors import ConfigError
 
 ONE = "agents: {a: {type: llm, llm: local}}\n"
-TOOL_KEYS = ["type", "description", "code", "parameters", "time_limit", "memory_limit"]
+TOOL_KEYS = ["type", "description", "code", "parameters", "time_limit", "memory_limit", "on_error"]
 NO_STEP = f"is no step of a route; expected the name of an agent, or one operator ({', '.join(OPERATORS)})"
+WRITE_ROUTES = "write under routes which gets a message after which"
+NO_WAY_OUT = "no way leads from this route out of its loop; add to: output, or a route outside of the loop"
 TOOL = "agents: {a: {type: tool, code: result = 1}}\n"
 
 
@@ -64,11 +66,11 @@ def test_c107_a_temperature_of_0_is_one_that_was_given(load, value):
         ),
         (
             TOOL + "routes: {r: {from: input, name: r, to: output}}",
-            "2: routes.r.name: unknown key; expected from, through or to",
+            "2: routes.r.name: unknown key; expected from, through, to, until or on_error",
         ),
         (
             TOOL + "routes: {r: {from: input, source: input, to: output}}",
-            "2: routes.r.source: unknown key; expected from, through or to",
+            "2: routes.r.source: unknown key; expected from, through, to, until or on_error",
         ),
         (
             "agents: {a: {type: llm, llm: local, api_key: sk-abcdefghijklm}}",
@@ -213,11 +215,14 @@ def test_odd_escapes_in_code_are_left_to_the_code(load):
         ),
         ("buffer: 3", "[0].buffer: 3 is not a mapping of keys to values"),
         ("take: 0", "[0].take: 0 is not greater than 0"),
+        ("throttle: 0", "[0].throttle: 0 is not greater than 0"),
+        ("throttle: 0.0000001", "[0].throttle: 1e-07 is less than a microsecond"),
         ("delay: soon", "[0].delay: 'soon' is not a number"),
         ("scan: {}", "[0].scan.value: is missing; expected a Python expression"),
         ("scan: {value: message, seed: .nan}", "[0].scan.seed: nan cannot be stored as JSON"),
         ("parallel: {agents: []}", "[0].parallel.agents: is empty; expected at least one agent"),
         ("parallel: {agents: [a, b]}", "[0].parallel.agents[1]: there is no agent 'b'; expected a"),
+        ("parallel: {agents: [a, a]}", "[0].parallel.agents: 'a' is in the list twice"),
         ("switch: []", "[0].switch: is empty; expected at least one case"),
         ("switch: [{agent: a, if: x}]", "[0].switch[0].if: unknown key; expected when or agent"),
         ("switch: [{agent: b}]", "[0].switch[0].agent: there is no agent 'b'; expected a"),
@@ -278,6 +283,24 @@ def test_through_is_a_list(faults):
         ("r: {from: input, to: ouput}", ["2: routes.r.to: there is no route 'ouput'; did you mean output?"]),
         ("r: {from: input, to: input}", ["2: routes.r.to: input is where every network begins; expected output or r"]),
         ("r: {from: [], to: output}", ["2: routes.r.from: is empty; expected input or the name of a route"]),
+        (
+            "r: {from: input, to: output, until: message}",
+            ["2: routes.r.until: nothing leads from this route back to it; remove until, or add the way back"],
+        ),
+        (
+            "{r: {from: input, to: [s, output]}, s: {from: s, to: [r, s], until: message}}",
+            [f"2: routes.s.until: {NO_WAY_OUT}"],
+        ),
+        ("r: {from: [input, r], to: output, until: x =}", ["2: routes.r.until: not valid Python: invalid syntax"]),
+        (
+            "r: {from: input, to: output, on_error: agnt}",
+            ["2: routes.r.on_error: there is no agent 'agnt'; did you mean agent?"],
+        ),
+        (
+            "r: {from: input, to: output, on_error: retry}",
+            ["2: routes.r.on_error: there is no agent 'retry'; expected fail, skip or agent"],
+        ),
+        ("r: {from: input, to: output, on_error: [skip]}", ["2: routes.r.on_error: a list is not text"]),
         ("r: {to: output}", ["2: routes.r.from: is missing; expected input, or the name of a route"]),
         ("r: {from: [input, input], to: output}", ["2: routes.r.from: 'input' is in the list twice"]),
         ("r: {from: input}", ["2: routes.r: leads nowhere; add to: output, or name it in another route's from"]),
@@ -317,6 +340,29 @@ def test_through_is_a_list(faults):
 def test_routes_must_fit_together(faults, routes, found):
     routes = f"{{{routes}}}" if routes[:1] not in {"{", "[", ""} else routes
     assert faults(f"agents: {{agent: {{type: tool, code: result = 1}}}}\nroutes: {routes}\n") == found
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "found"),
+    [
+        ("a", "fail", "1: agents.a.on_error: an agent cannot stand in for itself"),
+        ("c", "fail", "1: agents.a.on_error: there is no agent 'c'; expected fail, skip, a or b"),
+        (
+            "b",
+            "a",
+            f"1: agents: every agent stands in for another, and no routes; {WRITE_ROUTES}",
+        ),
+    ],
+)
+def test_an_agent_that_stands_in_for_another_must_be_there(faults, first, second, found):
+    agents = [f"{name}: {{type: tool, code: x, on_error: {other}}}" for name, other in (("a", first), ("b", second))]
+    assert found in faults(f"agents: {{{', '.join(agents)}}}")
+
+
+def test_an_agent_that_only_stands_in_needs_no_route(load):
+    config = load("agents: {a: {type: tool, code: x, on_error: b}, b: {type: tool, code: y, on_error: skip}}")
+    assert [route.through for route in config.network()] == [("a",)]
+    assert config.on_error == {"a": "b", "b": "skip"}
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,8 @@ def test_what_is_dumped_can_be_read_again():
         {**ONE_AGENT, "routes": {"r": {"from": "input", "through": ["a", {"map": "message"}], "to": "output"}}}
     )
     dumped = config.model_dump(mode="json", by_alias=True)
-    assert dumped["routes"] == {"r": {"from": ["input"], "through": ["a", {"map": "message"}], "to": ["output"]}}
+    expected = {"from": ["input"], "through": ["a", {"map": "message"}], "to": ["output"]}
+    assert dumped["routes"] == {"r": {**expected, "until": None, "on_error": "fail"}}
     assert AppConfig.model_validate(dumped) == config
 
 

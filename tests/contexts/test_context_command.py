@@ -184,7 +184,9 @@ def test_renaming_and_copying(run, notes, root):
     assert len(ContextManager.open("new notes", root).messages) == 2
     for name in ("new notes", "NEW NOTES"):
         assert name in one_line(run("rename", "old notes", name), 1)
-        assert name in one_line(run("copy", "old notes", name), 1)
+        line = one_line(run("copy", "old notes", name), 1)
+        assert name in line
+        assert "--force" not in line, "there is no such option"
     one_line(run("rename", "old notes", "../x"), 2)
     assert list_contexts(root) == ["new notes", "old notes"]
 
@@ -192,6 +194,41 @@ def test_renaming_and_copying(run, notes, root):
 def test_a_context_in_use_is_not_renamed(run, notes):
     with notes.turn():
         assert "in use" in one_line(run("rename", "notes", "x"), 6)
+
+
+def test_a_context_in_use_is_not_cleared(run, notes):
+    with notes.turn():
+        assert "in use" in one_line(run("clear", "notes", "--yes"), 6)
+        assert len(notes.messages) == 2
+        notes.clear()
+        assert notes.messages == [], "who has the turn may"
+
+
+def test_json_is_safe_for_a_terminal_and_loses_nothing(run, notes):
+    text = "\x7f \x80 \x9b31m \x9f \u202e é 🎉 \x1b \0"
+    notes.add_message("user", text)
+    for shown in (run("show", "notes", "--format", "json"), run("search", "31m", "--format", "jsonl")):
+        assert not set(ok(shown)) & set("\x7f\x80\x9b\x9f\u202e\x1b\0")
+        assert "\\u009b31m" in shown.stdout
+        assert "é 🎉" in shown.stdout
+    assert json.loads(run("show", "notes", "--format", "json").stdout)["messages"][-1]["content"] == text
+
+
+@pytest.mark.parametrize("name", ["messages.jsonl", "context.json"])
+def test_repair_names_what_it_cannot_move_and_says_what_to_do(run, notes, name):
+    path = notes.directory / name
+    path.unlink()
+    for make in (path.mkdir, lambda: os.mkfifo(path)):
+        make()
+        for arguments in (["repair", "notes", "--yes"], ["show", "notes", "--last", "1"]):
+            done = run(*arguments)
+            assert done.returncode == 5
+            assert done.stderr == (
+                f"error: {path} is not a regular file; move it away, then 'cleveragents context repair' makes a new one\n"
+            )
+        path.rename(notes.directory / f"{name}.{make is path.mkdir}")
+    ok(run("repair", "notes", "--yes"))
+    ok(run("show", "notes"))
 
 
 def test_clearing_and_deleting(run, notes):
@@ -256,7 +293,10 @@ def test_c22_importing_under_a_taken_name_needs_force(run, notes, root, tmp_path
     ok(run("export", "notes"))
     before = ContextManager("other", root)
     before.add_message("user", "theirs")
-    assert "'other'" in one_line(run("import", "notes.context.json", "--name", "other"), 1)
+    line = one_line(run("import", "notes.context.json", "--name", "other"), 1)
+    assert "'other'" in line
+    assert "--force" in line
+    assert "--force" not in one_line(run("import", "notes.context.json", "--name", "Other"), 1), "it would not help"
     one_line(run("import", "notes.context.json"), 1)
     assert len(before.messages) == 1
     ok(run("import", "notes.context.json", "--name", "other", "--force"))
@@ -268,7 +308,7 @@ def test_c22_importing_under_a_taken_name_needs_force(run, notes, root, tmp_path
     file = tmp_path / "notes.context.json"
     file.write_bytes(file.read_bytes().replace(b"Hello", b"Hallo"))
     assert "checksum" in one_line(run("import", "notes.context.json", "--name", "fourth"), 5)
-    one_line(run("import", "nothing.json"), 2)
+    assert "nothing.json" in one_line(run("import", "nothing.json"), 3)
     assert list_contexts(root) == ["notes", "other", "third"]
 
 

@@ -91,7 +91,17 @@ def test_a_first_message_that_was_broken_off_leaves_an_empty_conversation(root, 
 
 @pytest.mark.parametrize(
     "line",
-    [b"garbage", b"\0" * 512, b"[]", b'{"role":"user"}', b"{}", b'{"a":NaN}', b"\xff\xfe", b'{"role":"user","con'],
+    [
+        b"garbage",
+        b"\0" * 512,
+        b"[]",
+        b'{"role":"user"}',
+        b"{}",
+        b'{"a":NaN}',
+        b"\xff\xfe",
+        b'{"role":"user","con',
+        b'{"role":"user","timestamp":"2026-01-01T00:00:00Z","content":' + b"[" * 900 + b"]" * 900 + b"}",
+    ],
 )
 def test_a_bad_line_in_the_middle_costs_only_itself(context, messages, told, line):
     lines = messages.read_bytes().split(b"\n")
@@ -189,6 +199,8 @@ BROKEN_DOCUMENTS = {
     "no time": document(created_at=None),
     "deep": b"[" * 100_000,
     "NaN": document(state={"x": float("nan")}),
+    "deeper than what is kept": b'{"state":' + b"[" * 201 + b"]" * 201 + b"," + document()[1:],
+    "a state deeper than what is kept": document(state={"x": 0}).replace(b"0}", b"[" * 900 + b"]" * 900 + b"}"),
 }
 
 
@@ -250,9 +262,11 @@ def test_repairing_a_broken_document_keeps_it_and_the_conversation(context, root
 @pytest.mark.parametrize("name", ["messages.jsonl", "context.json"])
 def test_a_missing_file_is_damage_that_repair_mends(context, root, name):
     (context.directory / name).unlink()
-    with pytest.raises(ContextDamagedError, match=f"{name} is missing"):
-        context.add_message("user", "x")
-    assert problem(root)
+    new = f"{name} is missing; 'cleveragents context repair' makes a new one"
+    for call in (lambda: context.add_message("user", "x"), lambda: (context.state, context.messages)):
+        with pytest.raises(ContextDamagedError, match=new):
+            call()
+    assert problem(root).endswith(new)
     assert not (context.directory / name).exists()
     assert len(context.repair()) == 1
     context.add_message("user", "x")
@@ -267,8 +281,9 @@ def test_something_else_in_the_place_of_a_file_is_damage_not_a_trap(context, roo
         replace()
         with pytest.raises(ContextError, match=name):
             _ = context.messages if name == "messages.jsonl" else context.state
-        with pytest.raises(Exception, match=name):
-            context.add_message("user", "x")
+        for call in (lambda: context.add_message("user", "x"), context.damage, context.repair):
+            with pytest.raises(ContextDamagedError, match=f"{name} is not a regular file; move it away"):
+                call()
         assert problem(root)
     context.delete()
 
@@ -323,7 +338,7 @@ def test_a_link_that_leads_nowhere_is_listed_as_damaged_and_can_be_deleted(root,
     root.mkdir()
     (root / "lost").symlink_to(tmp_path / "nowhere")
     assert list_contexts(root) == ["lost"]
-    assert problem(root, "lost")
+    assert "context delete" in problem(root, "lost")
     context = ContextManager("lost", root)
     with pytest.raises(ContextDamagedError):
         context.add_message("user", "x")

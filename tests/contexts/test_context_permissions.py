@@ -221,7 +221,8 @@ def test_c77_what_may_not_be_read_or_written_is_named_and_left_alone(run, folder
     for name in ("conversation", "document", "folder"):
         done = run("context", "show", name, code=5)
         assert f"{contexts / name}" in done.stderr
-        assert "Permission denied" in done.stderr
+        assert "Permission denied; check its permissions" in done.stderr
+        assert "repair" not in done.stderr
     assert "in document" in run("context", "show", "document", code=5).stdout
     assert "in readable" in run("context", "show", "readable").stdout
     program = """

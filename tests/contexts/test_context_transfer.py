@@ -1,17 +1,27 @@
 """The export file: everything in it, nothing lost on the way back, and refused when it was changed."""
 
 import ctypes
+import errno
 import json
 import os
 import stat
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from cleveragents import ContextManager, list_contexts
 from cleveragents.contexts import transfer
 from cleveragents.domain.canonical import checksum
-from cleveragents.errors import ContextExistsError, ContextImportError, InvalidNameError, StorageError
+from cleveragents.domain.values import MAX_DEPTH
+from cleveragents.errors import (
+    ContextExistsError,
+    ContextImportError,
+    InvalidNameError,
+    InvalidValueError,
+    StorageError,
+)
 
 
 @pytest.fixture
@@ -239,6 +249,95 @@ def test_killed_between_the_two_steps_of_a_swap_the_old_context_comes_back(conte
     (root / ".old-talk").mkdir()
     ContextManager("third", root)
     assert sorted(path.name for path in root.iterdir()) == [".locks", "other", "talk", "third"]
+
+
+KILLED = """
+import ctypes, os, sys
+from pathlib import Path
+from cleveragents import ContextManager
+ctypes.CDLL = lambda *_, **__: object()
+real = Path.rename
+def rename(path, target):
+    real(path, target)
+    if path.name == "talk":
+        os._exit(9)
+Path.rename = rename
+ContextManager.import_from(Path(sys.argv[2]), "talk", Path(sys.argv[1]), replace=True)
+"""
+
+
+def test_a_process_really_killed_between_the_two_steps_costs_nothing(context, root, tmp_path):
+    ContextManager("theirs", root).export_to(tmp_path / "theirs.json")
+    before = everything(context)
+    done = subprocess.run(
+        [sys.executable, "-c", KILLED, str(root), str(tmp_path / "theirs.json")],
+        capture_output=True,
+        check=False,
+        timeout=60,
+    )
+    assert done.returncode == 9, done.stderr
+    assert list_contexts(root) == ["theirs"], "killed at the moment without the context"
+    ContextManager("other", root)
+    assert everything(ContextManager.open("talk", root)) == before
+    assert sorted(path.name for path in root.iterdir()) == [".locks", "other", "talk", "theirs"]
+
+
+def test_a_second_step_that_fails_leaves_the_old_context(context, file, root, no_exchange, monkeypatch):
+    before, real = everything(context), Path.rename
+
+    def rename(path, target):
+        if path.name.startswith(".new-"):
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return real(path, target)
+
+    monkeypatch.setattr(Path, "rename", rename)
+    with pytest.raises(StorageError, match="Input/output error"):
+        ContextManager.import_from(file, "talk", root, replace=True)
+    assert everything(ContextManager.open("talk", root)) == before
+    assert sorted(path.name for path in root.iterdir()) == [".locks", "talk"]
+
+
+def nested(levels):
+    value = []
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+def test_whatever_is_accepted_however_deep_can_be_copied_exported_and_imported(context, root, tmp_path):
+    refused = 0
+    for levels in range(MAX_DEPTH - 4, MAX_DEPTH + 2):
+        value = nested(levels)
+        for keep in (
+            lambda value=value: context.add_message("user", value),
+            lambda value=value: context.add_message("user", "x", {"deep": value}),
+            lambda value=value, key=f"k{levels}": context.update_state({key: value}),
+            lambda value=value, key=f"k{levels}": context.update_metadata({key: {"x": value}}),
+        ):
+            try:
+                keep()
+            except InvalidValueError:
+                refused += 1
+    assert refused == 1 + 2 + 2 + 3, "the deepest are kept, and one level more is refused"
+    again = ContextManager.open("talk", root)
+    assert everything(again) == everything(again.copy("copy"))
+    assert again.damage() == []
+    again.export_to(tmp_path / "deep.json")
+    made = ContextManager.import_from(tmp_path / "deep.json", "made", root)
+    assert everything(made) == everything(again)
+
+
+def test_an_import_that_is_deeper_than_what_is_kept_is_refused(context, file, root):
+    for change in (
+        lambda document: document["state"].update(x=nested(MAX_DEPTH)),
+        lambda document: document["messages"][1].update(content=nested(MAX_DEPTH + 1)),
+    ):
+        before = file.read_bytes()
+        changed(file, change)
+        with pytest.raises(ContextImportError, match="nested deeper than 200 levels"):
+            ContextManager.import_from(file, "new", root)
+        file.write_bytes(before)
+    assert list_contexts(root) == ["talk"]
 
 
 def test_replacing_a_damaged_context_works(context, file, root):

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from cleveragents import StreamRouter, load_config
-from cleveragents.agents.build import build_agents
+from cleveragents import CleverAgentsApp, load_config
+from cleveragents.cli.graph import FORMATS
 from cleveragents.config import OPERATORS
 from cleveragents.domain.history import content_text
 from cleveragents.errors import CleverAgentsError
-from support.networks import run
 
 PAGE = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")
 EXAMPLES = re.findall(r"^```yaml\n(.*?)^```\n+```console\n\$ (.*?)\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
@@ -24,15 +23,22 @@ def test_an_example_gives_what_the_page_shows(file, command, shown, tmp_path):
     program, verb, name, prompt = shlex.split(command)
     assert (program, verb) == ("cleveragents", "run")
     (tmp_path / name).write_text(file, encoding="utf-8")
-    config = load_config(tmp_path / name)
-    router = StreamRouter(build_agents(config), config.network(), hop_limit=config.hop_limit)
 
     try:
-        outputs = run(router, prompt, dict(config.context)).outputs
+        outputs = CleverAgentsApp(tmp_path / name).run_sync(prompt).outputs
     except CleverAgentsError as error:
         outputs = [str(error)]
 
     assert [content_text(output) for output in outputs] == shown.splitlines()
+
+
+def test_the_drawing_on_the_page_is_that_of_its_example(tmp_path):
+    graph = r"^\$ cleveragents config graph (\S+) --format text\n(.*?)^```"
+    ((name, drawing),) = re.findall(graph, PAGE, flags=re.MULTILINE | re.DOTALL)
+    (file,) = [file for file, command, _ in EXAMPLES if name in command]
+    (tmp_path / name).write_text(file, encoding="utf-8")
+
+    assert [*FORMATS["text"](load_config(tmp_path / name))] == drawing.splitlines()
 
 
 def test_every_file_on_the_page_is_an_example():

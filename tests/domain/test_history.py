@@ -83,3 +83,10 @@ def test_c32_text_that_looks_like_a_template_stays_as_it_is():
 )
 def test_c31_content_has_a_text(content, text):
     assert content_text(content) == text
+
+
+def test_a_huge_message_does_not_spoil_later_prompts():
+    shown = lines("?", ("user", "x" * 900_000), ("user", "y" * 900_000), ("assistant", "."))
+    assert not any("x" in line for line in shown)
+    assert f"user: {'y' * 900_000}" in shown
+    assert format_prompt("?", [Said("user", "x" * 1_000_001)]) == "?"

@@ -72,6 +72,32 @@ def test_a_condition_that_fails_costs_only_its_message():
     assert "\n" not in str(error)
 
 
+def count(message):
+    return Reply(message.content, {"n": message.context["n"] + 1})
+
+
+def test_an_expression_sees_the_context_as_it_was_when_its_message_was_handed_on():
+    # The agent is done with all messages long before the first expression is evaluated.
+    router = through("count", {"map": "[message, context['n']]"}, {"map": "[*message, context['n']]"}, count=count)
+
+    assert asyncio.run(pass_through(router, range(10), {"n": 0})) == [[n, n + 1, n + 1] for n in range(10)]
+
+
+def test_at_the_input_an_expression_sees_the_context_of_the_run():
+    assert asyncio.run(pass_through(through({"map": "context['n']"}), ["x"], {"n": 5})) == [5]
+
+
+def test_filters_that_exclude_each_other_let_each_message_through_once():
+    routes = [
+        route("draft", ["input", "again"], ["count"]),
+        # It comes to a message after the loop has gone on with it.
+        route("done", "draft", [{"map": "message"}, {"map": "message"}, {"filter": "context['n'] >= 3"}], "output"),
+        route("again", "draft", [{"filter": "context['n'] < 3"}]),
+    ]
+
+    assert run(StreamRouter(agents(count=count), routes), "x", {"n": 0}).outputs == ["x"]
+
+
 def test_an_expression_cannot_change_the_context():
     router = through({"map": "context['list'].append(1) or context['list']"})
 
@@ -358,16 +384,22 @@ def test_a_modifier_needs_a_step_that_it_can_modify(steps):
 def test_parallel_asks_ten_agents_at_the_same_time():
     async def scenario():
         together = asyncio.Barrier(10)
+        in_flight = most = 0
 
         async def meet(message):
+            nonlocal in_flight, most
+            in_flight += 1
+            most = max(most, in_flight)
             await together.wait()
+            in_flight -= 1
             return Reply(message.content, {"met": {str(together.parties): True}})
 
         names = [f"critic{number}" for number in range(10)]
         router = through({"parallel": {"agents": names}}, **dict.fromkeys(names, meet))
-        return names, await asyncio.wait_for(router.run(Message("draft")), 30)
+        return names, await asyncio.wait_for(router.run(Message("draft")), 30), most
 
-    names, result = asyncio.run(scenario())
+    names, result, most = asyncio.run(scenario())
+    assert most == 10
     assert result.output == dict.fromkeys(names, "draft")
     assert list(result.output) == names
     assert result.context == {"met": {"10": True}}

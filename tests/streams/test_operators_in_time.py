@@ -4,10 +4,9 @@ import pytest
 import reactivex as rx
 from reactivex import operators as ops
 
-from cleveragents import Message
 from cleveragents.errors import AgentError, StreamError
 from cleveragents.streams.joins import join_all, join_first, join_majority
-from cleveragents.streams.parcel import Parcel
+from support.networks import agents
 from support.virtual import Timeline, content, diagram, parcel
 
 LISTS = {"u": ["a"], "v": ["a", "b"], "w": ["c", "d"], "x": ["c"], "y": ["e"], "z": ["a", "b", "c"]}
@@ -62,6 +61,55 @@ def test_what_an_operator_keeps_is_forgotten_when_a_later_one_has_had_enough():
 
     assert results == diagram("----(a|)")
     assert stage._chain.part.held == 0
+
+
+# --- operators whose expressions and agents take time ----------------------------------------------------
+
+REPLIES = {"x": {"up": "A", "same": "a"}, "y": {"up": "B", "same": "b"}, "z": {"up": "C", "same": "c"}}
+TALKERS = agents(
+    up=lambda message: message.content.upper(),
+    loud=lambda message: message.content.upper(),
+    same=lambda message: message.content,
+)
+TO_UP = [{"when": "message in 'bd'", "agent": "up"}]
+
+
+@pytest.mark.parametrize(
+    ("step", "given", "expected"),
+    [
+        ({"filter": "message != 'b'"}, "-a---b---c---|", "---a-------c-|"),
+        ({"filter": "message != 'b'"}, "-abc-|", "---a---(c|)"),
+        ({"map": "message.upper()"}, "-a---b---|", "---A---B-|"),
+        ({"map": "message.upper()"}, "-abc|", "---A-B-(C|)"),
+        ({"map": "message if message != 'a' else None"}, "-ab-|", "-----(b|)"),
+        ({"scan": {"value": "accumulated + message"}}, "-a--b--c--|", "---u--v--w|"),
+        ({"scan": {"value": "accumulated + message", "seed": "."}}, "-a--b----|", "---x--y--|"),
+        ({"distinct": "message in 'ab'"}, "-a--b--c---|", "---a-----c-|"),
+        ({"switch": TO_UP}, "-a--b--c----d--|", "---a--B--c----D|"),
+        ({"parallel": {"agents": ["up", "same"]}}, "-a--b-----c---|", "---p--q-----r-|"),
+        ({"parallel": {"agents": ["up", "same"]}}, "-ab|", "---p-(q|)"),
+        ({"parallel": {"agents": ["up"], "join": "first"}}, "-a--b-----|", "---A--B---|"),
+        ({"parallel": {"agents": ["up", "loud", "same"], "join": "majority"}}, "-a----|", "---A--|"),
+    ],
+    ids=str,
+)
+def test_an_operator_that_takes_two_seconds_a_message_behaves_as_its_diagram(step, given, expected):
+    shown = {"u": "a", "v": "ab", "w": "abc", "x": ".a", "y": ".ab"} | {"p": REPLIES["x"], "q": REPLIES["y"]}
+    time = Timeline()
+    stage = time.slow_stage(next(iter(step)), 2, TALKERS)
+
+    assert time.run(time.hot(given).pipe(time.operator(step, stage))) == diagram(expected, shown | {"r": REPLIES["z"]})
+
+
+def test_a_message_on_which_an_operator_fails_is_left_out_and_the_next_one_has_its_time():
+    time = Timeline()
+    stage = time.slow_stage("map", 2)
+
+    results = time.run(time.hot("-abc----|").pipe(time.operator({"map": "message + 1 * (message == 'b')"}, stage)))
+
+    assert results == diagram("--------|")
+    errors = [result for result in stage.run._results if isinstance(result, StreamError)]
+    assert [error.message.content for error in errors] == ["a", "b", "c"]
 
 
 # --- retry ----------------------------------------------------------------------------------------------
@@ -157,7 +205,7 @@ def join(how, *lines, error=None):
     time = Timeline()
     replies = {name: time.cold(line, error) for name, line in zip("xyz", lines, strict=False)}
     parcels = {name: stream.pipe(ops.map(parcel)) for name, stream in replies.items()}
-    results = time.run(how(parcels, Parcel(Message("asked")), time.stage("parallel")).pipe(ops.map(content)))
+    results = time.run(how(parcels, parcel("asked"), time.stage("parallel")).pipe(ops.map(content)))
     ends = {name: stream.subscriptions[0].unsubscribe - 200 for name, stream in replies.items()}
     return results, ends
 

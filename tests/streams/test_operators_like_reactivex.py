@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from reactivex import operators as ops
 
 from cleveragents import StreamRouter
+from cleveragents.config import OPERATORS
 from cleveragents.errors import AgentError
 from support.networks import agents, pass_through, route
 from support.virtual import Timeline
@@ -72,6 +73,26 @@ def test_an_operator_over_time_gives_the_same_at_the_same_time(name, data):
     ours = one.run(one.hot(moments).pipe(one.operator({name: value})), until=80)
 
     assert ours == other.run(other.hot(moments).pipe(theirs(value, other.scheduler)), until=80)
+
+
+@settings(deadline=None)
+@given(happenings(), seconds)
+def test_timeout_gives_the_same_or_is_late_at_the_same_time(moments, value):
+    def told(results):
+        return [(time, "late" if isinstance(what, Exception) else what) for time, what in results]
+
+    one, other = Timeline(), Timeline()
+
+    ours = one.run(one.hot(moments).pipe(one.operator({"timeout": value})), until=80)
+
+    assert told(ours) == told(
+        other.run(other.hot(moments).pipe(ops.timeout(value, scheduler=other.scheduler)), until=80)
+    )
+
+
+def test_every_operator_is_compared():
+    elsewhere = {"retry", "timeout"}
+    assert {*TIMED, *(name.partition(" ")[0] for name in BY_EXPRESSION), *elsewhere} == set(OPERATORS)
 
 
 @settings(deadline=None)

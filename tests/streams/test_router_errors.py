@@ -168,7 +168,7 @@ def test_agents_in_every_branch_are_heard():
     with listening(heard.append):
         run(router, "x")
 
-    assert heard == [TextDelta("a", "x")] * 2
+    assert [event for event in heard if isinstance(event, TextDelta)] == [TextDelta("a", "x")] * 2
 
 
 def test_a_listener_that_raises_is_reported_once_and_breaks_nothing():
@@ -188,7 +188,7 @@ def test_a_listener_that_raises_is_reported_once_and_breaks_nothing():
         result = run(router, "x")
 
     assert result.outputs == ["x"]
-    assert len(calls) == 3
+    assert [event for event in calls if isinstance(event, TextDelta)] == [TextDelta("a", "x")] * 3
     assert [str(error) for error in result.errors] == ["a listener failed: OSError: the terminal is gone"]
 
 

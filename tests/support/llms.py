@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cleveragents import LLMAgent, Message, Reply
-from cleveragents.agents.base import AgentEvent, TextDelta, listening
+from cleveragents.agents.base import AgentEvent, LLMUsed, TextDelta, listening
 from cleveragents.errors import LLMError
 
 
@@ -16,10 +16,11 @@ def ask(agent: LLMAgent, content: Any = "What?", context: dict[str, Any] | None 
 
 
 def told(agent: LLMAgent, content: Any = "What?", context: dict[str, Any] | None = None) -> tuple[Reply, list[Any]]:
-    """What ``agent`` replies, and what it told meanwhile."""
+    """What ``agent`` replies, and what it told meanwhile, but for what it used."""
     events: list[AgentEvent] = []
     with listening(events.append):
-        return ask(agent, content, context), events
+        reply = ask(agent, content, context)
+    return reply, [event for event in events if not isinstance(event, LLMUsed)]
 
 
 def failure(agent: LLMAgent, content: Any = "What?", context: dict[str, Any] | None = None) -> str:

@@ -60,6 +60,10 @@ class PostgresServer:
         """Stop the server at once, dropping every connection, and start it again."""
         self._control("restart", "-o", f"-h '' -k {self._socket}", "-l", str(self._server.log))
 
+    def halt(self) -> None:
+        """Stop the server at once, until ``restart``."""
+        self._control("stop")
+
     def stop(self) -> None:
         """Stop the server at once: what it holds is not needed any more."""
         self._control("stop")

@@ -87,6 +87,7 @@ class ScriptedLLM:
         self.ended = threading.Event()
         """Set when the server stops: nothing waits longer."""
         self._script: list[Entry] = []
+        self._otherwise = fails(400, "the script is over")
         self._lock = threading.Lock()
         self._server = _Server(("127.0.0.1", 0), self._handler())
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True)
@@ -98,6 +99,10 @@ class ScriptedLLM:
         with self._lock:
             self._script += entries
 
+    def always(self, entry: Entry) -> None:
+        """What to say to every request for which the script has nothing."""
+        self._otherwise = entry
+
     def stop(self) -> None:
         self.ended.set()
         self._server.shutdown()
@@ -108,7 +113,7 @@ class ScriptedLLM:
         with self._lock:
             self.requests.append(request)
             self.headers.append({name.lower(): value for name, value in headers.items()})
-            return self._script.pop(0) if self._script else fails(400, "the script is over")
+            return self._script.pop(0) if self._script else self._otherwise
 
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         scripted = self

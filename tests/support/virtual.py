@@ -4,7 +4,8 @@ In a diagram a character is a second: ``-`` nothing, ``|`` the end, ``#`` an err
 in brackets happens at once: ``-a-(b|)`` is a after one second, b and the end after three.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import reactivex as rx
@@ -13,17 +14,35 @@ from reactivex import operators as ops
 from reactivex.notification import Notification, OnCompleted, OnError, OnNext
 from reactivex.testing import Recorded, TestScheduler
 
-from cleveragents import Message, StreamRouter
+from cleveragents import Agent, Message, StreamRouter
 from cleveragents.streams.operators import OPERATORS
 from cleveragents.streams.parcel import Parcel
 from cleveragents.streams.run import Chain, LivePart
-from cleveragents.streams.stage import Stage
+from cleveragents.streams.stage import Stage, Work
 from support.networks import route
 
 Operator = Callable[[Observable[Any]], Observable[Any]]
 
 BEGIN = 200
 """When the test scheduler subscribes."""
+
+
+class SlowStage(Stage):
+    """A stage whose expressions and agents really run, and take ``takes`` seconds of virtual time each."""
+
+    takes = 1.0
+
+    def awaiting(self, work: Work, parcel: Parcel) -> Observable[Parcel]:
+        def begun(_: Any) -> Observable[Parcel]:
+            given: Observable[Parcel]
+            try:
+                result = asyncio.run(work(parcel))
+                given = rx.empty() if result is None else rx.just(result)
+            except Exception as error:  # noqa: BLE001 - handed on, as the original does
+                given = rx.throw(error)
+            return rx.timer(self.takes, scheduler=self.scheduler).pipe(ops.flat_map(lambda _: given))
+
+        return rx.defer(begun)
 
 
 class Timeline:
@@ -36,6 +55,14 @@ class Timeline:
         run = StreamRouter({}, [route("r", "input", [], "output")]).start()
         run.clock = self.scheduler  # type: ignore[assignment]  # the place where time comes from
         return Stage(run, Chain("r", LivePart(loop=True)), name, is_agent=is_agent)
+
+    def slow_stage(self, name: str, takes: float, agents: Mapping[str, Agent] | None = None) -> SlowStage:
+        """A stage with ``agents``, at which every message takes its time."""
+        run = StreamRouter(agents or {}, [route("r", "input", [], "output")]).start()
+        run.clock = self.scheduler  # type: ignore[assignment]  # the place where time comes from
+        stage = SlowStage(run, Chain("r", LivePart(loop=True)), name)
+        stage.takes = takes
+        return stage
 
     def operator(self, step: dict[str, Any], stage: Stage | None = None) -> Operator:
         """The operator that is written as ``step``, over contents instead of parcels."""
@@ -82,7 +109,7 @@ def diagram_moments(line: str) -> Iterator[tuple[float, str]]:
 
 
 def parcel(value: Any) -> Parcel:
-    return Parcel(Message(value))
+    return Parcel(Message(value), {})
 
 
 def content(given: Parcel) -> Any:

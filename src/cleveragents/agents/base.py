@@ -6,10 +6,21 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Any, Protocol, runtime_checkable
 
-from cleveragents.domain.history import content_text
+from cleveragents.domain.history import Step, Turn, content_text
 from cleveragents.domain.merge import Removal
+
+
+class Conversation(Protocol):
+    """What was said before a message. The first llm agent on the message's way takes it, and adds its tool calls."""
+
+    async def turns(self, tokens: int) -> Sequence[Turn]:
+        """The newest turns, oldest first, as many as the configuration says, else as fit into ``tokens``."""
+
+    async def keep(self, agent: str, step: Step) -> None:
+        """Store calls of ``agent`` with their results; they are on disk when this returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,12 +28,14 @@ class Message:
     """What flows through a network; never changed, only replaced.
 
     ``content`` is text or another JSON value, ``context`` the global context as it was when the message was
-    handed on, ``metadata`` whatever travels beside the content.
+    handed on, ``metadata`` whatever travels beside the content. ``conversation`` stays with
+    a message, and with what comes of it, until an agent that ``takes_conversation`` has replied: an llm agent.
     """
 
     content: Any
     context: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    conversation: Conversation | None = None
 
     @property
     def text(self) -> str:
@@ -32,13 +45,17 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What llm calls used. ``cached_tokens`` are part of ``input_tokens``; ``llm`` is "" for a sum over several."""
+    """What llm calls used. ``cached_tokens`` are part of ``input_tokens``; ``llm`` is "" for a sum over several.
+
+    ``cost`` is in dollars, None when that of any part is unknown.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0
     requests: int = 0
     llm: str = ""
+    cost: Decimal | None = None
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -47,6 +64,7 @@ class Usage:
             self.cached_tokens + other.cached_tokens,
             self.requests + other.requests,
             self.llm if self.llm == other.llm else "",
+            None if self.cost is None or other.cost is None else self.cost + other.cost,
         )
 
 
@@ -112,6 +130,14 @@ class ToolReturned:
 
 
 @dataclass(frozen=True, slots=True)
+class LLMUsed:
+    """A request to an llm has been answered, and this is what it used; it counts whatever becomes of the answer."""
+
+    agent: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
 class ToolPrinted:
     """What tool code printed, bounded in length."""
 
@@ -152,7 +178,9 @@ class ContextConflict:
     after: Any
 
 
-AgentEvent = TextDelta | ToolCalled | ToolReturned | ToolPrinted | AgentAnswered | ErrorPassedOver | ContextConflict
+AgentEvent = (
+    TextDelta | ToolCalled | ToolReturned | LLMUsed | ToolPrinted | AgentAnswered | ErrorPassedOver | ContextConflict
+)
 Listener = Callable[[AgentEvent], None]
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)

@@ -44,7 +44,7 @@ def _tool(name: str, settings: ToolAgentConfig, unsafe: bool) -> ToolAgent:
 
 
 def _llm(name: str, settings: LLMAgentConfig, tools: Mapping[str, Agent], llm: str | None) -> LLMAgent:
-    chosen = llm or settings.llm
+    chosen = settings.llm if llm is None else llm
     # An address and a key belong to the provider that the file names, not to another one.
     same_provider = chosen.partition(":")[0] == settings.llm.partition(":")[0]
     return LLMAgent(

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from decimal import Decimal
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from cleveragents.agents.base import Agent, Message, Reply, TextDelta, ToolCalled, ToolReturned, Usage, tell
-from cleveragents.domain.history import content_text
+from cleveragents.agents.base import Agent, LLMUsed, Message, Reply, TextDelta, ToolCalled, ToolReturned, Usage, tell
+from cleveragents.domain.history import INTERRUPTED, Step, ToolCall, content_text, estimated_tokens
 from cleveragents.domain.merge import difference, merged
-from cleveragents.domain.values import clean_text, json_value, load_json
+from cleveragents.domain.values import clean_text, dump_json, json_value, load_json
 from cleveragents.errors import AgentError, InvalidValueError
 
 if TYPE_CHECKING:
@@ -24,17 +25,23 @@ MAX_TEMPERATURE = 2
 MAX_TOOL_ROUNDS = 20
 """How often an llm may ask for tools before it has to have answered."""
 
+ANSWER_TOKENS = 4096
+"""Tokens of an llm's limit that the history leaves for the answer, unless ``max_tokens`` says how long it may be."""
+
 _ONE_MESSAGE = {"message": {"type": "string"}}
 
 
 class LLMAgent:
     """Asks ``llm`` (``provider:model``, ``local`` or ``gguf:PATH``), which may call ``tools`` before it answers.
 
-    ``system_prompt`` may show values of the global context, as ``{{ context.key }}``. ``temperature`` is from 0
-    to 2; one in the message's context is obeyed over it. ``max_tokens`` bounds each answer, ``timeout`` is in
-    seconds for each request. With ``base_url`` the llm is asked of an OpenAI-compatible server there.
-    ``api_key_env`` names the environment variable that holds the key; without it, the provider's usual one does.
+    ``system_prompt`` may show values of the global context, as ``{{ context.key }}``. ``temperature`` is from 0 to 2;
+    one in the message's context is obeyed over it. ``max_tokens`` bounds each answer, ``timeout`` is in seconds for
+    each request. A conversation that comes with a message goes before it. With ``base_url`` the llm is asked of an
+    OpenAI-compatible server there. ``api_key_env`` names the environment variable that holds the key; without it, the
+    provider's usual one does.
     """
+
+    takes_conversation = True
 
     def __init__(
         self,
@@ -132,28 +139,60 @@ class _Turn:
         self._settings = settings
         self._instructions = instructions
         self._context = dict(message.context)
-        self._usage = Usage(llm=agent.llm)
+        self._usage = Usage(llm=agent.llm, cost=Decimal(0))
         self._text = ""
 
     async def answer(self) -> Reply:
         from pydantic_ai.messages import ModelRequest, UserPromptPart
 
         question = UserPromptPart(clean_text(self._message.text))
-        messages: list[ModelMessage] = [ModelRequest([question], instructions=self._instructions)]
+        messages = [*await self._history(), ModelRequest([question], instructions=self._instructions)]
         rounds = 0
-        while (response := await self._ask(messages)).tool_calls:
+        while True:
+            before = len(self._text)
+            response = await self._ask(messages)
+            if not response.tool_calls:
+                break
             if rounds == MAX_TOOL_ROUNDS:
                 raise self._error(f"it called tools {rounds} times in a row without coming to an answer")
             rounds += 1
-            returns = [await self._call(call) for call in response.tool_calls]
+            returns = await self._round(response.tool_calls, self._text[before:].strip())
             messages += [response, ModelRequest(returns, instructions=self._instructions)]
         if not self._text.strip():
             raise self._error(_why_empty(response, self._settings.get("max_tokens")))
         changes = difference(self._message.context, self._context)
         return Reply(self._text, changes.set, changes.removed, self._usage)
 
+    async def _history(self) -> list[ModelMessage]:
+        """What was said before, as much of it as the llm can hold besides the question and its answer."""
+        conversation = self._message.conversation
+        if conversation is None:
+            return []
+        from cleveragents.agents.catalog import token_limit
+        from cleveragents.agents.llm_history import model_messages
+
+        # Tokens are estimated, so a tenth is left over.
+        limit = token_limit(self._agent.llm) * 9 // 10
+        room = self._settings.get("max_tokens") or min(ANSWER_TOKENS, limit // 4)
+        tools = dump_json([tool.parameters_json_schema for tool in _definitions(self._agent.tools)])
+        rest = sum(map(estimated_tokens, (self._message.text, self._instructions or "", tools)))
+        return model_messages(await conversation.turns(limit - room - rest))
+
+    async def _round(self, calls: Sequence[ToolCallPart], text: str) -> list[ToolReturnPart]:
+        """What the tools gave back, stored before the llm is told; when that is broken off, as far as it came."""
+        returns: list[ToolReturnPart] = []
+        try:
+            for call in calls:
+                returns.append(await self._call(call))  # noqa: PERF401 - what came before an interruption is kept
+        finally:
+            if self._message.conversation is not None:
+                await self._message.conversation.keep(self._agent.name, Step(text, _with_results(calls, returns)))
+        return returns
+
     async def _ask(self, messages: Sequence[ModelMessage]) -> ModelResponse:
         from pydantic_ai.models import ModelRequestParameters
+
+        from cleveragents.agents.catalog import request_usage
 
         parameters = ModelRequestParameters(function_tools=_definitions(self._agent.tools))
         # What was said before a tool was called is one paragraph, what is said after it another.
@@ -166,8 +205,9 @@ class _Turn:
                     self._text += gap + piece
                     tell(TextDelta(self._agent.name, gap + piece))
                     gap = ""
-        used = response.usage
-        self._usage += Usage(used.input_tokens, used.output_tokens, used.cache_read_tokens, 1, self._agent.llm)
+        used = request_usage(self._agent.llm, response.usage)
+        self._usage += used
+        tell(LLMUsed(self._agent.name, used))
         return response
 
     async def _call(self, call: ToolCallPart) -> ToolReturnPart:
@@ -237,6 +277,23 @@ def _definitions(tools: Mapping[str, Agent]) -> list[ToolDefinition]:
         description = getattr(tool, "description", "") or None
         definitions.append(ToolDefinition(name=name, parameters_json_schema=schema, description=description))
     return definitions
+
+
+def _with_results(calls: Sequence[ToolCallPart], returns: Sequence[ToolReturnPart]) -> tuple[ToolCall, ...]:
+    results = [(str(given.content), given.outcome == "failed") for given in returns]
+    results += [(INTERRUPTED, True)] * (len(calls) - len(returns))
+    return tuple(
+        ToolCall(call.tool_call_id, call.tool_name, _stored_arguments(call), result, failed)
+        for call, (result, failed) in zip(calls, results, strict=True)
+    )
+
+
+def _stored_arguments(call: ToolCallPart) -> dict[str, Any]:
+    try:
+        return _arguments(call.args)
+    except InvalidValueError:
+        # The call's result says that they could not be read.
+        return {}
 
 
 def _arguments(given: str | Mapping[str, Any] | None) -> dict[str, Any]:

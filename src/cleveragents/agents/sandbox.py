@@ -67,6 +67,16 @@ def __answer(values, fault=__fault):
 """
 
 
+# Most expressions are worth a short text, a number, true or false. Reading the check above takes longer than they do.
+_PLAIN = """
+def __plain(value, type=type, len=len, str=str, int=int, bool=bool, none=type(None)):
+    kind = type(value)
+    short = kind is bool or kind is none or (kind is str and len(value) < 100_000)
+    return [value] if short or (kind is int and -1e18 < value < 1e18) else []
+
+"""
+
+
 async def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
     """The JSON value of a Python ``expression`` that sees ``variables``, within the usual limits of code.
 
@@ -76,11 +86,14 @@ async def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
         raise CodeError("SyntaxError: there is no expression")
     # Handing over a large context costs more than most expressions.
     inputs = {name: value for name, value in variables.items() if name in expression}
-    # The brackets make everything but an expression a syntax error.
-    code = f"{_ANSWER}\n__answer([('value', (\n{clean_text(expression)}\n))])"
     try:
-        steps = [(code, json_object(inputs, "variables"))]
-        return _checked(await wait_for(lambda call: _run(call, Limits(), Printed(), steps)), "value")[0]
+        steps = [
+            # The brackets make everything but an expression a syntax error.
+            (f"{_PLAIN}__value = (\n{clean_text(expression)}\n)\n__plain(__value)", json_object(inputs, "variables")),
+            (f"{_ANSWER}\n__answer([('value', __value)])", {}),
+        ]
+        answer = await wait_for(lambda call: _run(call, Limits(), Printed(), steps, enough=lambda value: value != []))
+        return _checked(answer, "value")[0]
     except InvalidValueError as error:
         raise CodeError(str(error)) from None
 
@@ -149,8 +162,17 @@ def _checkout(limits: Limits) -> MontySession:
     )
 
 
-def _run(call: Call, limits: Limits, printed: Printed, steps: Sequence[_Step]) -> Any:
-    """What the last of ``steps`` is worth, which run one after another in an interpreter made for this ``call``."""
+def _run(
+    call: Call,
+    limits: Limits,
+    printed: Printed,
+    steps: Sequence[_Step],
+    enough: Callable[[Any], bool] = lambda _: False,
+) -> Any:
+    """What the last of ``steps`` is worth, which run one after another in an interpreter made for this ``call``.
+
+    None runs after one of which ``enough`` is true.
+    """
     from pydantic_monty import MontyCrashedError, MontyError
 
     with ExitStack() as stack:
@@ -166,6 +188,8 @@ def _run(call: Call, limits: Limits, printed: Printed, steps: Sequence[_Step]) -
                 feed = stack.enter_context(_session(call, limits, printed))
                 value = feed(*steps[0])
             for step in steps[1:]:
+                if enough(value):
+                    break
                 value = feed(*step)
         except MontyError as error:
             raise CodeError(_reason(error, limits) + _place(error, steps)) from None

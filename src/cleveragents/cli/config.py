@@ -1,4 +1,4 @@
-"""``cleveragents config``: check configuration files, show one, print the schema for editors."""
+"""``cleveragents config``: check configuration files, show or draw one, print the schema for editors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _INVALID = 2
 
 @click.group(epilog="Example: cleveragents config validate assistant.yaml")
 def config() -> None:
-    """Check configuration files; print their JSON Schema."""
+    """Check configuration files; show or draw one; print their JSON Schema."""
 
 
 @config.command(epilog="Example: cleveragents config validate agents/*.yaml")
@@ -63,6 +63,25 @@ def schema() -> None:
     from cleveragents.config.schema import json_schema
 
     _print_json(json_schema())
+
+
+@config.command(epilog="Example: cleveragents config graph paper.yaml --format dot | dot -Tsvg > paper.svg")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(("mermaid", "dot", "text")),
+    default="mermaid",
+    show_default=True,
+    help="Mermaid, as Markdown pages show it; DOT for Graphviz; or a line of text for each route.",
+)
+def graph(file: Path, format_: str) -> None:
+    """Draw the network of FILE: what leads where, through which agents and operators."""
+    from cleveragents.cli.graph import FORMATS
+    from cleveragents.config import load_config
+
+    for line in FORMATS[format_](load_config(file)):
+        show(line)
 
 
 def _count(number: int, noun: str) -> str:

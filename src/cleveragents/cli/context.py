@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,15 +9,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cleveragents.cli.context_name import ContextName
-from cleveragents.cli.output import format_option, say, show_bytes, show_json, show_rows, typed_text
+from cleveragents.cli.output import confirm, format_option, say, show_bytes, show_json, show_rows, typed_text
 from cleveragents.cli.output import show as show_text
+from cleveragents.cli.session_id import SessionId
 from cleveragents.domain.values import dump_json
-from cleveragents.errors import ContextDamagedError
+from cleveragents.errors import ContextDamagedError, ContextNotFoundError
 
 if TYPE_CHECKING:
     from cleveragents.contexts import ContextManager
-
-APPROVAL_REFUSED = 7
 
 _T = TypeVar("_T")
 
@@ -135,10 +133,11 @@ def copy(name: str, new_name: str) -> None:
 @click.option("--everything", is_flag=True, help="State, global context and metadata too.")
 @_yes_option
 def clear(name: str, everything: bool, yes: bool) -> None:
-    """Empty a context's conversation; with --everything the rest too."""
+    """Empty a context's conversation; with --everything the rest too. Refused while a run is using it."""
     manager = _open(name)
-    _confirm(f"Empty the conversation{' and everything else' if everything else ''} in context {manager.name!r}?", yes)
-    manager.clear(everything=everything)
+    confirm(f"Empty the conversation{' and everything else' if everything else ''} in context {manager.name!r}?", yes)
+    with manager.turn(wait=0):
+        manager.clear(everything=everything)
     say(f"context {manager.name!r} was emptied")
 
 
@@ -148,7 +147,7 @@ def clear(name: str, everything: bool, yes: bool) -> None:
 def delete(name: str, yes: bool) -> None:
     """Remove a context and everything in it, damaged or not."""
     manager = _open(name)
-    _confirm(f"Delete context {manager.name!r} and everything in it?", yes)
+    confirm(f"Delete context {manager.name!r} and everything in it?", yes)
     manager.delete()
     say(f"context {manager.name!r} was deleted")
 
@@ -161,7 +160,7 @@ def delete(name: str, yes: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 def export(name: str, output: Path | None, force: bool) -> None:
     """Write everything in a context to one JSON file with a checksum; NAME.context.json unless --output says else."""
-    from cleveragents.contexts.transfer import export_bytes
+    from cleveragents.storage.exports import export_bytes
 
     manager = _open(name)
     if output == Path("-"):
@@ -173,18 +172,41 @@ def export(name: str, output: Path | None, force: bool) -> None:
 
 
 @context.command("import", epilog="Example: cleveragents context import backup.json --name notes-restored")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.option("--from-session", "id_", type=SessionId(), metavar="ID", help="Import this session instead.")
 @click.option("--name", type=ContextName(), metavar="NAME", help="The name to import it under.")
-@click.option("--force", is_flag=True, help="Replace the context if it is there; it becomes exactly what FILE holds.")
-def import_(file: Path, name: str | None, force: bool) -> None:
-    """Make a context of an exported FILE, under its old name unless --name says another.
+@click.option("--force", is_flag=True, help="Replace the context if it is there; it becomes exactly what is imported.")
+def import_(file: Path | None, id_: str | None, name: str | None, force: bool) -> None:
+    """Make a context of an exported FILE or of a session, under its old name or its id unless --name says another.
 
     A file that is incomplete or was changed is refused, and one larger than 256 MiB.
     """
     from cleveragents.contexts import ContextManager
 
-    manager = ContextManager.import_from(file, name, replace=force, on_damage=_warn)
-    say(f"context {manager.name!r} was imported")
+    if file is not None and id_ is None:
+        if not file.exists():
+            raise ContextNotFoundError(f"there is no file {str(file)!r} to import")
+        manager = ContextManager.import_from(file, name, replace=force, on_damage=_warn)
+        imported = manager.name
+    elif file is None and id_ is not None:
+        imported = _from_session(id_, name, replace=force)
+    else:
+        raise click.UsageError("give either a FILE or --from-session ID")
+    say(f"context {imported!r} was imported")
+
+
+def _from_session(id_: str, name: str | None, *, replace: bool) -> str:
+    from cleveragents.bootstrap import open_sessions
+    from cleveragents.contexts.store import contexts_root, create
+    from cleveragents.contexts.transfer import files_of
+    from cleveragents.domain.identifiers import context_name
+    from cleveragents.integrations.contexts import context_of_session
+
+    with open_sessions() as sessions:
+        session = sessions.get(sessions.find(id_))
+    chosen = context_name(session.session_id if name is None else name)
+    create(contexts_root(), chosen, files_of(context_of_session(session, chosen)), replace=replace)
+    return chosen
 
 
 @context.command(epilog="Example: cleveragents context repair notes --yes")
@@ -199,7 +221,7 @@ def repair(name: str, yes: bool) -> None:
         return
     for what in damage:
         show_text(what)
-    _confirm(f"Do this to context {manager.name!r}?", yes)
+    confirm(f"Do this to context {manager.name!r}?", yes)
     manager.repair()
     say(f"context {manager.name!r} was repaired")
 
@@ -219,17 +241,6 @@ def _open(name: str) -> ContextManager:
 
 def _warn(what: str) -> None:
     say(f"warning: {what}")
-
-
-def _confirm(question: str, yes: bool) -> None:
-    """Go on only if the person wants it: asked on a terminal, told by --yes elsewhere."""
-    if yes:
-        return
-    if not sys.stdin.isatty():
-        raise click.UsageError(f"{question} There is no terminal to ask on; add --yes to do it")
-    if not click.confirm(question, err=True):
-        say("nothing was changed")
-        click.get_current_context().exit(APPROVAL_REFUSED)
 
 
 def _sections(manager: ContextManager) -> dict[str, Any]:

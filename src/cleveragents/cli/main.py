@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import click
 
 from cleveragents import __version__, errors
-from cleveragents.cli.output import discard_stdout, say
+from cleveragents.cli.interruption import ignore_interruption
+from cleveragents.cli.lazy_group import LazyGroup
+from cleveragents.cli.output import discard_stdout, open_closed_streams, say
 
 # name: (module, attribute, one line of help). A command's module is imported when the command is used.
 COMMANDS: dict[str, tuple[str, str, str]] = {
@@ -18,6 +20,11 @@ COMMANDS: dict[str, tuple[str, str, str]] = {
         "cleveragents.cli.context",
         "context",
         "Named contexts: list, show, clear, delete, export, import.",
+    ),
+    "session": (
+        "cleveragents.cli.session",
+        "session",
+        "Sessions, the conversations in the database: list, show, tell, export, import.",
     ),
     "config": ("cleveragents.cli.config", "config", "Check a configuration file; print its JSON Schema."),
     "db": ("cleveragents.cli.db", "db", "The database of sessions: status, upgrade, backup, path."),
@@ -31,48 +38,14 @@ EXIT_CODES: tuple[tuple[type[Exception], int], ...] = (
     (errors.SessionNotFoundError, 3),
     (errors.ContextDamagedError, 5),
     (errors.ContextImportError, 5),
+    (errors.SessionAmbiguousError, 4),
     (errors.SessionDamagedError, 5),
-    (errors.SessionChecksumError, 5),
+    (errors.SessionImportError, 5),
     (errors.ContextBusyError, 6),
     (errors.SessionBusyError, 6),
     (errors.SessionConflictError, 6),
 )
 FAILED, WRONG_USAGE, INTERRUPTED = 1, 2, 130
-
-
-class LazyGroup(click.Group):
-    """A group whose commands are imported when used, and listed without being imported."""
-
-    def __init__(self, *args: Any, lazy: dict[str, tuple[str, str, str]] | None = None, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.lazy = lazy or {}
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Names in the order they are declared."""
-        return [*self.lazy, *super().list_commands(ctx)]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command, imported now; None when there is no such one."""
-        if cmd_name not in self.lazy:
-            return super().get_command(ctx, cmd_name)
-        from importlib import import_module
-
-        module, attribute, _ = self.lazy[cmd_name]
-        command: click.Command = getattr(import_module(module), attribute)
-        return command
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. That the reader of a pipe has gone is no failure, as click would have it."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError:
-            discard_stdout()
-            return 0
-
-    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """The list of commands, from the table alone."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, help_) for name, (_, _, help_) in self.lazy.items()])
 
 
 @click.group(
@@ -92,13 +65,14 @@ def main() -> NoReturn:
     if not sys.warnoptions:
         # What libraries remark to programmers is nothing to the person at the terminal.
         warnings.simplefilter("ignore")
+    open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         # An answer that a console cannot show is shown with replacements; it is not a failure.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
     sys.exit(_guarded(sys.argv[1:]))
 
 
-def _guarded(arguments: list[str]) -> int:
+def _guarded(arguments: list[str]) -> int:  # noqa: PLR0911 - one for each way in which a command ends
     """The exit code of the command; whatever went wrong has been said on stderr in one line."""
     debug = "--debug" in arguments[:1]
     try:
@@ -112,11 +86,19 @@ def _guarded(arguments: list[str]) -> int:
         say(f"error: {error.format_message()}{hint}")
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
+        ignore_interruption()
         say("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         discard_stdout()
         return 0
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        # Every file has been named by now: this is standard output.
+        discard_stdout()
+        say(f"error: cannot write to standard output: {error.strerror or error}")
+        return FAILED
     except errors.CleverAgentsError as error:
         if debug:
             raise

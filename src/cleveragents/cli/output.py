@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 import click
 
-from cleveragents.domain.values import dump_json, terminal_text
+from cleveragents.domain.values import terminal_json, terminal_text
 
 FORMATS = ("table", "json", "jsonl")
+
+APPROVAL_REFUSED = 7
 
 format_option = click.option(
     "--format",
@@ -26,9 +27,11 @@ format_option = click.option(
 
 
 def say(text: str) -> None:
-    """A remark to the person, on stderr. A closed stderr is no reason to fail."""
-    with contextlib.suppress(BrokenPipeError, ValueError):
+    """A remark to the person, on stderr. A stderr that takes nothing is no reason to fail."""
+    try:
         print(terminal_text(text), file=sys.stderr, flush=True)
+    except OSError:
+        _discard(sys.stderr)
 
 
 def show(text: str) -> None:
@@ -37,8 +40,8 @@ def show(text: str) -> None:
 
 
 def show_json(value: Any) -> None:
-    """One JSON value on one line of stdout, exactly as it is: what the console cannot show is escaped, not replaced."""
-    text = dump_json(value)
+    """One JSON value on one line of stdout, exactly as it is; what a console would obey, or cannot show, is escaped."""
+    text = terminal_json(value)
     try:
         text.encode(sys.stdout.encoding)
     except UnicodeEncodeError:
@@ -58,9 +61,38 @@ def typed_text(argument: str) -> str:
     return os.fsencode(argument).decode("utf-8", "surrogateescape")
 
 
+def as_typed(_ctx: click.Context, _param: click.Parameter, value: str | tuple[str, ...] | None) -> object:
+    """``typed_text`` as the callback of an argument or an option."""
+    if isinstance(value, tuple):
+        return tuple(map(typed_text, value))
+    return None if value is None else typed_text(value)
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Go on only if the person wants it: asked on a terminal, told by --yes elsewhere."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise click.UsageError(f"{question} There is no terminal to ask on; add --yes to do it")
+    if not click.confirm(terminal_text(question), err=True):
+        say("nothing was changed")
+        click.get_current_context().exit(APPROVAL_REFUSED)
+
+
 def discard_stdout() -> None:
-    """Point stdout at nothing, once its reader has gone: Python would complain when it flushes at exit."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    """Point stdout at nothing, once it takes no more: Python would complain when it flushes at exit."""
+    _discard(sys.stdout)
+
+
+def _discard(stream: TextIO) -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def open_closed_streams() -> None:
+    """Give standard streams that were closed by whoever started this process a place, before a file takes it."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: PTH123, SIM115 - open as long as the process
 
 
 def show_rows(rows: Iterable[Mapping[str, Any]], columns: Sequence[str], format_: str) -> None:

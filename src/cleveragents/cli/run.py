@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
-import signal
+import math
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from cleveragents.cli.context_name import ContextName
+from cleveragents.cli.interruption import interrupt_on_termination
 from cleveragents.cli.output import discard_stdout, say, show, show_json, typed_text
+from cleveragents.cli.progress import progress_line, usage_line
+from cleveragents.cli.session_id import SessionId
 from cleveragents.domain.history import content_text
 from cleveragents.domain.values import dump_json, terminal_text
+from cleveragents.errors import CleverAgentsError, SessionNotFoundError
 
 if TYPE_CHECKING:
-    from cleveragents.agents.base import AgentEvent
-    from cleveragents.app import CleverAgentsApp
+    from cleveragents.agents.base import AgentEvent, Listener
     from cleveragents.contexts import ContextManager
+    from cleveragents.sessions.service import SessionService
     from cleveragents.streams.router import RunResult
 
 OUTPUT_FORMATS = ("text", "json", "stream-json")
+
+
+def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
+    if math.isnan(value):
+        raise click.BadParameter("nan is not a number of seconds")
+    return value
 
 
 @click.command(
@@ -29,6 +40,9 @@ OUTPUT_FORMATS = ("text", "json", "stream-json")
 @click.argument("config", type=click.Path(path_type=Path))
 @click.argument("prompt", required=False)
 @click.option("--context", type=ContextName(), metavar="NAME", help="Continue this named context; made when new.")
+@click.option("--session", type=SessionId(), metavar="ID", help="Go on with this session: an id, its start, or 'last'.")
+@click.option("--continue", "newest", is_flag=True, help="Go on with the newest session of this file's actor.")
+@click.option("--new-session", is_flag=True, help="Begin a session, and say its id on stderr.")
 @click.option("--temperature", type=float, help="From 0 to 2, for every llm agent in this run; never saved.")
 @click.option("--llm", metavar="NAME", help="Use this llm for every llm agent: provider:model, local or gguf:/path.")
 @click.option(
@@ -39,20 +53,41 @@ OUTPUT_FORMATS = ("text", "json", "stream-json")
     help="Text; one JSON document; or one JSON object a line, as things happen.",
 )
 @click.option("--no-stream", is_flag=True, help="On a terminal, show the answer when it is whole.")
-@click.option("--usage", is_flag=True, help="Say on stderr how many tokens were used.")
+@click.option("--usage", is_flag=True, help="Say on stderr how many tokens were used, and what they cost.")
 @click.option("--unsafe", is_flag=True, help="Run tool code as ordinary Python, outside the sandbox.")
 @click.option(
     "--wait",
     type=click.FloatRange(min=0),
+    callback=_a_number,
     default=30,
     show_default=True,
     metavar="S",
-    help="Seconds to wait for another run on the same context.",
+    help="Seconds to wait for another run on the same context or session.",
 )
+@click.option("-v", "--verbose", is_flag=True, help="Say on stderr which agent answered, where, and in which time.")
+@click.option(
+    "--batch",
+    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="Run each line of FILE ('-': standard input), a JSON text or an object with \"prompt\"; print JSON lines.",
+)
+@click.option(
+    "--concurrency",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    metavar="N",
+    help="With --batch: how many prompts may be at work at the same time.",
+)
+@click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="With --batch: write results to FILE.")
+@click.option("--resume", is_flag=True, help="With --output: go on after the results that FILE has already.")
 def run(
     config: Path,
     prompt: str | None,
     context: str | None,
+    session: str | None,
+    newest: bool,
+    new_session: bool,
     temperature: float | None,
     llm: str | None,
     output_format: str,
@@ -60,6 +95,11 @@ def run(
     usage: bool,
     unsafe: bool,
     wait: float,
+    verbose: bool,
+    batch: Path | None,
+    concurrency: int,
+    output: Path | None,
+    resume: bool,
 ) -> int:
     """Run the agents of CONFIG on PROMPT.
 
@@ -67,25 +107,65 @@ def run(
     """
     from cleveragents.app import CleverAgentsApp
 
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            # Whoever ends the process, what came of the answer is kept.
-            signal.signal(getattr(signal, name), lambda *_: signal.raise_signal(signal.SIGINT))
-    asked = _prompt(prompt)
-    app = CleverAgentsApp(config, temperature=temperature, unsafe=unsafe, llm=llm)
-    conversation = _conversation(context)
-    printer = _PRINTERS[output_format](app, context, live=not no_stream and sys.stdout.isatty())
-    try:
-        result = app.run_sync(asked, context=conversation, listener=printer.event, wait=wait)
-    except BaseException as error:
-        printer.failed(error)
-        raise
+    interrupt_on_termination()
+    _refuse_what_does_not_go_together(batch, output, resume=resume)
+    asked = "" if batch else _prompt(prompt)
+    with ExitStack() as stack:
+        sessions = stack.enter_context(_sessions()) if session is not None or newest or new_session else None
+        app = CleverAgentsApp(config, temperature=temperature, unsafe=unsafe, llm=llm, sessions=sessions)
+        if batch:
+            from cleveragents.cli.batch import run_batch
+
+            def listener(line: int) -> Listener:
+                return _Remarks(verbose=verbose, before=f"line {line}: ").event
+
+            return run_batch(
+                app, batch, concurrency=concurrency, output=output, resume=resume, usage=usage, listener=listener
+            )
+        session_id = None if sessions is None else _session(sessions, session, app.config.name, new=new_session)
+        conversation = _conversation(context)
+        live = not no_stream and not verbose and sys.stdout.isatty()
+        start: _Start = {"actor": app.config.name, "context": context, "session": session_id}
+        printer = _PRINTERS[output_format](start, app.answering_agent if live else None, verbose=verbose)
+        try:
+            result = app.run_sync(asked, context=conversation, session_id=session_id, listener=printer.event, wait=wait)
+        except BaseException as error:
+            if isinstance(error, CleverAgentsError) and error.result is not None:
+                # The answer is there, only its place on disk is not.
+                printer.result(error.result)
+            else:
+                printer.failed(error)
+            raise
     printer.result(result)
     if usage:
-        say(f"usage: {result.usage.input_tokens} tokens in, {result.usage.output_tokens} out")
+        say(usage_line(result.usage))
     for failure in result.errors:
         say(f"error: {failure}")
     return 1 if result.errors else 0
+
+
+_CONVERSATIONS = {"context", "session", "newest", "new_session"}
+_NOT_IN_A_BATCH = {"prompt", "output_format", "no_stream", "wait"} | _CONVERSATIONS
+_IN_A_BATCH_ONLY = {"concurrency", "output", "resume"}
+
+
+def _refuse_what_does_not_go_together(batch: Path | None, output: Path | None, *, resume: bool) -> None:
+    ctx = click.get_current_context()
+    conversation = ""
+    for parameter in ctx.command.params:
+        name = parameter.name or ""
+        if ctx.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
+            continue
+        if batch and name in _NOT_IN_A_BATCH:
+            raise click.UsageError(f"{parameter.get_error_hint(ctx)} does not go with --batch")
+        if not batch and name in _IN_A_BATCH_ONLY:
+            raise click.UsageError(f"{parameter.get_error_hint(ctx)} needs --batch")
+        if name in _CONVERSATIONS:
+            if conversation:
+                raise click.UsageError(f"{parameter.get_error_hint(ctx)} does not go with {conversation}")
+            conversation = parameter.get_error_hint(ctx)
+    if resume and output is None:
+        raise click.UsageError("--resume needs --output: the file with the results so far")
 
 
 def _prompt(argument: str | None) -> str:
@@ -93,7 +173,7 @@ def _prompt(argument: str | None) -> str:
     parts = [] if argument is None or argument == "-" else [typed_text(argument)]
     if sys.stdin is not None and (argument == "-" or not sys.stdin.isatty()):
         try:
-            parts.append(sys.stdin.buffer.read().decode("utf-8"))
+            parts.append(sys.stdin.buffer.read().decode("utf-8-sig"))
         except UnicodeDecodeError:
             raise click.UsageError("standard input is not UTF-8 text") from None
     prompt = "\n\n".join(part for part in parts if part and part.strip())
@@ -107,25 +187,66 @@ def _conversation(name: str | None) -> ContextManager | None:
         return None
     from cleveragents.contexts import ContextManager
 
-    return ContextManager(name)
+    return ContextManager(name, on_damage=lambda what: say(f"warning: {what}"))
 
 
-class _TextPrinter:
-    """The answer alone on stdout, as it arrives when ``live``; what tools print on stderr."""
+def _sessions() -> SessionService:
+    from cleveragents.bootstrap import open_sessions
 
-    def __init__(self, app: CleverAgentsApp, context: str | None, *, live: bool) -> None:  # noqa: ARG002 - one form
-        self._live_agent = app.answering_agent if live else None
+    return open_sessions()
+
+
+def _session(sessions: SessionService, reference: str | None, actor: str, *, new: bool) -> str:
+    """The id of the session to run on: the one referred to, a new one, or else the newest of the actor."""
+    if reference is not None:
+        return sessions.find(reference)
+    if new:
+        session_id = sessions.create(actor).session_id
+        say(f"session: {session_id}")
+        return session_id
+    newest = sessions.list(limit=1, actor_name=actor)
+    if not newest:
+        raise SessionNotFoundError(f"there is no session of {actor} yet; '--new-session' begins one")
+    return newest[0].session_id
+
+
+_Start = dict[str, str | None]
+"""The actor, and the context or session of a run, as JSON outputs show them."""
+
+
+class _Remarks:
+    """What is said on stderr during a run: what tools print and, when ``verbose``, what happens between agents."""
+
+    def __init__(self, *, verbose: bool, before: str = "") -> None:
+        self._verbose = verbose
+        self._before = before
+
+    def event(self, event: AgentEvent) -> None:
+        """Say what there is to say now."""
+        from cleveragents.agents.base import ToolPrinted
+
+        if isinstance(event, ToolPrinted):
+            say(event.text.removesuffix("\n"))
+        elif self._verbose and (line := progress_line(event)):
+            say(self._before + line)
+
+
+class _TextPrinter(_Remarks):
+    """The answer alone on stdout, as it arrives when ``live``; all else on stderr."""
+
+    def __init__(self, start: _Start, live_agent: str | None, *, verbose: bool) -> None:  # noqa: ARG002 - one form
+        super().__init__(verbose=verbose)
+        self._live_agent = live_agent
         self._line_open = False
 
     def event(self, event: AgentEvent) -> None:
         """Show what can be shown now."""
-        from cleveragents.agents.base import TextDelta, ToolPrinted
+        from cleveragents.agents.base import TextDelta
 
+        super().event(event)
         if isinstance(event, TextDelta) and event.agent == self._live_agent:
             print(terminal_text(event.text), end="", flush=True)
             self._line_open = True
-        elif isinstance(event, ToolPrinted):
-            say(event.text.removesuffix("\n"))
 
     def result(self, result: RunResult) -> None:
         """Show every output, unless it has been seen already."""
@@ -141,24 +262,17 @@ class _TextPrinter:
             print(flush=True)
 
 
-class _JSONPrinter:
+class _JSONPrinter(_Remarks):
     """One JSON document on stdout."""
 
-    def __init__(self, app: CleverAgentsApp, context: str | None, *, live: bool) -> None:  # noqa: ARG002 - one form
-        self._actor, self._context = app.config.name, context
-
-    def event(self, event: AgentEvent) -> None:
-        """What tools print goes to stderr."""
-        from cleveragents.agents.base import ToolPrinted
-
-        if isinstance(event, ToolPrinted):
-            say(event.text.removesuffix("\n"))
+    def __init__(self, start: _Start, live_agent: str | None, *, verbose: bool) -> None:  # noqa: ARG002 - one form
+        super().__init__(verbose=verbose)
+        self._start = start
 
     def document(self, result: RunResult) -> dict[str, Any]:
         """The result of a run as JSON data."""
         return {
-            "actor": self._actor,
-            "context": self._context,
+            **self._start,
             "output": result.output,
             "outputs": result.outputs,
             "errors": [str(error) for error in result.errors],
@@ -168,6 +282,7 @@ class _JSONPrinter:
                 "output_tokens": result.usage.output_tokens,
                 "cached_tokens": result.usage.cached_tokens,
                 "requests": result.usage.requests,
+                "cost": None if result.usage.cost is None else float(result.usage.cost),
             },
         }
 
@@ -182,10 +297,10 @@ class _JSONPrinter:
 class _StreamJSONPrinter(_JSONPrinter):
     """One JSON object a line, as things happen; docs/commands.md describes each kind."""
 
-    def __init__(self, app: CleverAgentsApp, context: str | None, *, live: bool) -> None:
-        super().__init__(app, context, live=live)
+    def __init__(self, start: _Start, live_agent: str | None, *, verbose: bool) -> None:
+        super().__init__(start, live_agent, verbose=verbose)
         self._reader_gone = False
-        self._emit("start", actor=self._actor, context=self._context)
+        self._emit("start", **self._start)
 
     def event(self, event: AgentEvent) -> None:
         """One line for the event."""

@@ -24,6 +24,8 @@ Complaint = tuple[Path, str]
 
 INPUT, OUTPUT = "input", "output"
 _RESERVED = (INPUT, OUTPUT)
+FAIL, SKIP = "fail", "skip"
+"""What ``on_error`` may say; anything else is the name of an agent."""
 _LISTED = 12
 """How many names a fault lists."""
 _COMPARED = 100
@@ -36,17 +38,29 @@ def whole_faults(data: Mapping[str, Any]) -> Iterator[Complaint]:
     yield from _name_faults(agents, routes)
     yield from _free_value_faults(data, agents)
     yield from _tool_faults(agents)
+    yield from _stand_in_faults(agents, routes)
     if routes:
         yield from _route_faults(agents, routes)
-    elif len(candidates := agents_to_run(agents)) > 1:
-        text = f"there are {len(candidates)} agents and no routes; write under routes which gets a message after which"
-        yield ("agents",), text
+    elif agents and len(candidates := agents_to_run(agents)) != 1:
+        who = f"there are {len(candidates)} agents" if candidates else "every agent stands in for another,"
+        yield ("agents",), f"{who} and no routes; write under routes which gets a message after which"
 
 
 def agents_to_run(agents: Mapping[str, Any]) -> list[str]:
-    """The agents that stand by themselves: all but those that are there for an llm to call."""
-    called = {tool for agent in agents.values() for _, tool in _names(_mapping(agent).get("tools"))}
-    return [name for name in agents if name not in called]
+    """The agents that stand by themselves: all but those that an llm calls, or that stand in for another."""
+    settings = [_mapping(agent) for agent in agents.values()]
+    helpers = {name for agent in settings for key in ("tools", "on_error") for _, name in _names(agent.get(key))}
+    return [name for name in agents if name not in helpers]
+
+
+def until_fault(name: str, targets: Mapping[str, Iterable[str]]) -> str | None:
+    """Why the route ``name`` can have no ``until``, by where each route leads; None when it can."""
+    back = {target: target == name or name in _reached([target], targets) for target in targets[name]}
+    if not any(back.values()):
+        return "nothing leads from this route back to it; remove until, or add the way back"
+    if all(back.values()):
+        return "no way leads from this route out of its loop; add to: output, or a route outside of the loop"
+    return None
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -134,6 +148,18 @@ def _tool_faults(agents: Mapping[str, Any]) -> Iterator[Complaint]:
                 yield path, f"{shown(tool)} is an llm agent; only agents of type tool can be tools"
 
 
+def _stand_in_faults(agents: Mapping[str, Any], routes: Mapping[str, Any]) -> Iterator[Complaint]:
+    for part, named in (("agents", agents), ("routes", routes)):
+        for name, settings in named.items():
+            other = _mapping(settings).get("on_error")
+            if isinstance(other, str) and other not in {FAIL, SKIP}:
+                if part == "agents" and other == name:
+                    yield (part, name, "on_error"), "an agent cannot stand in for itself"
+                elif other not in agents:
+                    known = nearest(other, chain([FAIL, SKIP], agents))
+                    yield (part, name, "on_error"), f"there is no agent {shown(other)}; {known}"
+
+
 def _route_faults(agents: Mapping[str, Any], routes: Mapping[str, Any]) -> Iterator[Complaint]:
     # What never gets a message, or leads nowhere, can only be told when every name is known.
     complete = not any(name in routes for name in _RESERVED)
@@ -188,11 +214,13 @@ def _flow_faults(routes: Mapping[str, Any]) -> Iterator[Complaint]:
             yield ("routes", name), "leads nowhere; add to: output, or name it in another route's from"
         elif name not in reached:
             yield ("routes", name), "never gets a message: nothing leads to it from input"
+        if _mapping(routes[name]).get("until") is not None and (fault := until_fault(name, targets)):
+            yield ("routes", name, "until"), fault
     if all(targets.values()) and not any(OUTPUT in targets[name] for name in reached):
         yield ("routes",), "no route leads to output; add to: output to the last one"
 
 
-def _reached(start: list[str], targets: Mapping[str, list[str]]) -> set[str]:
+def _reached(start: list[str], targets: Mapping[str, Iterable[str]]) -> set[str]:
     reached: set[str] = set()
     ahead = list(start)
     while ahead:

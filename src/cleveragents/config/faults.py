@@ -94,7 +94,7 @@ def unknown_key(location: Path) -> str:
     elif location[0] == "routes":
         model = RouteConfig
     elif location[0] == "history":
-        model = HistoryConfig
+        model = _section(HistoryConfig, location[1:-1])
     known = [field.serialization_alias or name for name, field in model.model_fields.items() if not field.exclude]
     return f"unknown key; {nearest(str(location[-1]), known)}"
 

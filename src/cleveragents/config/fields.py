@@ -98,7 +98,15 @@ def checked_temperature(value: Any) -> Any:
 
 TEMPERATURE_SCHEMA: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": MAX_TEMPERATURE}
 Temperature = Annotated[float, BeforeValidator(checked_temperature), WithJsonSchema(TEMPERATURE_SCHEMA)]
-Seconds = Annotated[float, Field(gt=0, le=86_400)]
+
+
+def _measurable(seconds: float) -> float:
+    if seconds < 1e-6:  # noqa: PLR2004 - the step of Python's own timers
+        _refuse("is less than a microsecond")
+    return seconds
+
+
+Seconds = Annotated[float, Field(gt=0, le=86_400), AfterValidator(_measurable)]
 """At most a day: beyond, clocks and timers overflow."""
 
 # --- lists ----------------------------------------------------------------------------------------------
@@ -113,7 +121,8 @@ def _names(value: Any) -> Any:
     return (value,) if isinstance(value, str) else as_tuple(value)
 
 
-def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+def distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    """``names`` if none of them is there twice."""
     seen: set[str] = set()
     for name in names:
         if name in seen:
@@ -133,7 +142,7 @@ def _names_schema(least: int) -> WithJsonSchema:
     return WithJsonSchema({"anyOf": [{"type": "string"}, items]})
 
 
-Names = Annotated[tuple[str, ...], BeforeValidator(_names), AfterValidator(_distinct), _names_schema(0)]
+Names = Annotated[tuple[str, ...], BeforeValidator(_names), AfterValidator(distinct), _names_schema(0)]
 """Names as a list, or one name as a text."""
 Sources = Annotated[Names, AfterValidator(_some), _names_schema(1)]
 """``Names``, at least one."""
@@ -156,7 +165,8 @@ def _variable(match: re.Match[str]) -> str:
     return clean_text(value)
 
 
-def _llm(name: str) -> str:
+def llm_name(name: str) -> str:
+    """``name`` if it names an llm; else a ValueError that says what it is not."""
     path = name.removeprefix("gguf:")
     is_path = path != name and bool(path.strip())
     if name != "local" and not is_path and not re.fullmatch(_PROVIDER_MODEL, name):
@@ -195,7 +205,7 @@ def _text_schema(pattern: str) -> WithJsonSchema:
 LLMName = Annotated[
     str,
     BeforeValidator(_expanded),
-    AfterValidator(_llm),
+    AfterValidator(llm_name),
     _text_schema(rf"^local$|^gguf:\s*\S|^{_PROVIDER_MODEL}$|\$\{{"),
 ]
 BaseURL = Annotated[

@@ -17,12 +17,14 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from cleveragents.config.checks import INPUT, OUTPUT, agents_to_run, whole_faults
+from cleveragents.config.checks import FAIL, INPUT, OUTPUT, agents_to_run, whole_faults
 from cleveragents.config.fields import (
+    COMPLAINT,
     NAME_PATTERN,
     TEMPERATURE_SCHEMA,
     BaseURL,
     Code,
+    Expression,
     LLMName,
     Names,
     Parameter,
@@ -45,6 +47,12 @@ WHOLE = "whole"
 
 
 ACTOR_SCHEMA = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,63}/[a-z0-9][a-z0-9._-]{0,63}$"}
+
+
+AGENT_ON_ERROR = (
+    "What becomes of a message on which the agent fails: fail, skip, or the name of the agent that is asked instead; "
+    "without it, what its route says."
+)
 
 
 class LLMAgentConfig(Section):
@@ -71,6 +79,7 @@ class LLMAgentConfig(Section):
         default=None, description="Name of the environment variable that holds the key; never the key itself."
     )
     tools: Names = Field(default=(), description="Names of the tool agents that the llm may call.")
+    on_error: str | None = Field(default=None, description=AGENT_ON_ERROR)
 
 
 class ToolAgentConfig(Section):
@@ -88,6 +97,7 @@ class ToolAgentConfig(Section):
     memory_limit: int = Field(
         default=256_000_000, gt=0, le=1_000_000_000_000, description="Bytes of memory that the code may use."
     )
+    on_error: str | None = Field(default=None, description=AGENT_ON_ERROR)
 
 
 AgentConfig = Annotated[LLMAgentConfig | ToolAgentConfig, Field(discriminator="type")]
@@ -110,6 +120,16 @@ class RouteConfig(Section):
         default=(),
         description="output, another route, or a list of them; not needed when another route's from names this one.",
     )
+    until: Expression | None = Field(
+        default=None,
+        description="A Python expression, for a route that leads back: while it is false, messages go round in the "
+        "loop only; when it is true, they leave it.",
+    )
+    on_error: str = Field(
+        default=FAIL,
+        description="What becomes of a message on which a step fails: fail (it is reported), skip (it is left out), or "
+        "the name of an agent that is asked in the step's place.",
+    )
 
 
 def _named(routes: dict[str, RouteConfig]) -> dict[str, RouteConfig]:
@@ -117,12 +137,36 @@ def _named(routes: dict[str, RouteConfig]) -> dict[str, RouteConfig]:
     return {name: route.model_copy(update={"name": name}) for name, route in routes.items()}
 
 
+class WindowConfig(Section):
+    """How much of a session an llm is given: whole turns, the newest, up to one limit."""
+
+    turns: int | None = Field(default=None, ge=0, description="At most so many turns; 0 for no history.")
+    messages: int | None = Field(
+        default=None, ge=0, description="At most so many messages, counting calls of tools and their results."
+    )
+    tokens: int | None = Field(default=None, ge=0, description="At most about so many tokens.")
+
+    @model_validator(mode="after")
+    def _one_limit(self) -> Self:
+        if len(self.model_fields_set) > 1:
+            reason = "has more than one limit; expected turns, messages or tokens"
+            raise PydanticCustomError(COMPLAINT, "{reason}", {"reason": reason})
+        return self
+
+
 class HistoryConfig(Section):
     """How much of a conversation is put before a new prompt."""
 
-    messages: int = Field(default=HISTORY_MESSAGES, ge=0, description="How many of the last messages; 0 for none.")
+    messages: int = Field(
+        default=HISTORY_MESSAGES, ge=0, description="How many of a context's last messages; 0 for none."
+    )
     assistant_characters: int = Field(
         default=HISTORY_ASSISTANT_CHARACTERS, gt=0, description="Where an assistant's message is cut, in characters."
+    )
+    window: WindowConfig | None = Field(
+        default=None,
+        description="How much of a session goes to the first llm agent; without it, what that llm can hold.",
+        json_schema_extra={"maxProperties": 1},
     )
 
 
@@ -169,6 +213,11 @@ class AppConfig(Section):
         if faults:
             raise PydanticCustomError(WHOLE, "{reason}", {"reason": "; ".join(faults)})
         return self
+
+    @property
+    def on_error(self) -> dict[str, str]:
+        """What each agent says of messages on which it fails, for those that say it."""
+        return {name: agent.on_error for name, agent in self.agents.items() if agent.on_error is not None}
 
     def network(self) -> tuple[RouteConfig, ...]:
         """The routes that messages take: those written, or input → agent → output for one agent without routes."""

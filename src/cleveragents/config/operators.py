@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from cleveragents.config.fields import COMPLAINT, Expression, Seconds, Section, as_tuple
+from cleveragents.config.fields import COMPLAINT, Expression, Seconds, Section, as_tuple, distinct
 from cleveragents.domain.values import json_value
 
 Count = Annotated[int, Field(gt=0)]
@@ -135,8 +135,8 @@ class ScanConfig(OperatorConfig):
 class ParallelSettings(Section):
     """Who is asked, and what becomes of the replies."""
 
-    agents: Annotated[tuple[str, ...], BeforeValidator(as_tuple), Field(min_length=1)] = Field(
-        description="The agents that are asked at the same time."
+    agents: Annotated[tuple[str, ...], BeforeValidator(as_tuple), AfterValidator(distinct), Field(min_length=1)] = (
+        Field(description="The agents that are asked at the same time.")
     )
     join: Literal["all", "first", "majority"] = Field(
         default="all",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cleveragents.contexts.message import ContextMessage, message_of_line
+from cleveragents.contexts.unreadable import unreadable
 from cleveragents.domain.values import load_json
 from cleveragents.errors import ContextDamagedError, InvalidValueError
 from cleveragents.storage.files import append_file, open_file, storage_errors, write_all
@@ -93,8 +94,10 @@ def append(path: Path, line: bytes) -> str | None:
     with storage_errors(path):
         try:
             descriptor = open_file(path, os.O_RDWR | os.O_APPEND)
-        except FileNotFoundError as error:
-            raise ContextDamagedError(f"{path} is missing; 'cleveragents context repair' makes a new one") from error
+        except OSError as error:
+            if path.is_file():
+                raise  # it may be read, but not written to
+            raise unreadable(path, error) from error
         try:
             return _append(path, descriptor, line)
         finally:
@@ -144,7 +147,7 @@ def _opened(path: Path) -> Iterator[tuple[int, int]]:
         descriptor = open_file(path, os.O_RDONLY)
         yield descriptor, os.fstat(descriptor).st_size
     except OSError as error:
-        raise ContextDamagedError(f"{path} cannot be read: {error.strerror or error}") from error
+        raise unreadable(path, error) from error
     finally:
         if descriptor >= 0:
             os.close(descriptor)

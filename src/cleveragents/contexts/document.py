@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from cleveragents.contexts.message import parse_time, time_text
-from cleveragents.domain.values import load_json
+from cleveragents.contexts.unreadable import unreadable
+from cleveragents.domain.values import load_record
 from cleveragents.errors import ContextDamagedError, ContextError, InvalidValueError
 from cleveragents.storage.files import open_file, read_file
 
@@ -51,16 +52,14 @@ class Document:
 def read_document(path: Path) -> Document:
     """The file's content. Raises ContextDamagedError when it cannot be read, ContextError when it is too new."""
     try:
-        return _document(load_json(read_file(path)))
-    except FileNotFoundError:
-        reason = "is missing"
+        return _document(load_record(read_file(path)))
     except OSError as error:
-        reason = f"cannot be read: {error.strerror or error}"
+        raise unreadable(path, error) from error
     except InvalidValueError as error:
-        reason = f"cannot be read: {error}"
+        reason = str(error)
     except _NewerVersionError as error:
         raise ContextError(f"{path} was written by a newer version of cleveragents ({error}); use that one") from None
-    raise ContextDamagedError(f"{path} {reason}; 'cleveragents context repair' can set it aside")
+    raise ContextDamagedError(f"{path} cannot be read: {reason}; 'cleveragents context repair' can set it aside")
 
 
 def fingerprint(path: Path) -> tuple[int, int, bytes] | None:

@@ -214,7 +214,10 @@ class ContextManager:
         folder.check()
 
     def clear(self, everything: bool = False) -> None:
-        """Empty the conversation and keep the rest; with ``everything`` empty state, global context and metadata."""
+        """Empty the conversation and keep the rest; with ``everything`` empty state, global context and metadata.
+
+        Takes no turn, so that a turn may do it; outside of one, enter ``turn`` so as not to empty another's half-way.
+        """
         with self._folder.locked():
             refuse_unreadable(self._folder.messages, look_at_end(self._folder.messages))
             document = self._folder.read_document()
@@ -271,7 +274,7 @@ class ContextManager:
             descriptor = locks.acquire(lock, wait, cancelled)
         if descriptor is None:
             raise ContextBusyError(
-                f"context {self.name!r} is in use by another run; try again when it has ended, or wait longer (--wait)"
+                f"context {self.name!r} is in use by another run; try again when it has ended (a run can --wait longer)"
             )
         try:
             self._folder.check_after_locking(lock, even_if_damaged=True)
@@ -315,7 +318,7 @@ class ContextManager:
         root: Path | None,
         on_damage: Callable[[str], object] | None,
         *,
-        replace: bool = False,
+        replace: bool | None = None,
     ) -> ContextManager:
         name = context_name(name)
         root = store.contexts_root() if root is None else Path(root)

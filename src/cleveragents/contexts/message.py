@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cleveragents.domain.history import content_text
-from cleveragents.domain.values import dump_json, json_object, json_value, load_json
+from cleveragents.domain.values import dump_json, json_object, json_value, load_record
 from cleveragents.errors import InvalidValueError
 
 ROLES = ("user", "assistant", "system", "tool")
@@ -75,9 +75,7 @@ def message_of(value: Any) -> ContextMessage:
 
 def message_of_line(line: bytes) -> ContextMessage:
     """The message of one line of ``messages.jsonl``. Raises InvalidValueError naming what is wrong."""
-    value = load_json(line)
-    # Only a hand-written line can hold half of a surrogate pair, and only as an escape.
-    return message_of(json_value(value) if b"\\ud" in line or b"\\uD" in line else value)
+    return message_of(load_record(line))
 
 
 def time_text(time: datetime) -> str:

@@ -8,6 +8,7 @@ from pathlib import Path
 from cleveragents.contexts.conversation import set_aside, set_aside_file, sorted_out
 from cleveragents.contexts.document import Document, read_document
 from cleveragents.contexts.folder import ContextFolder
+from cleveragents.contexts.unreadable import unreadable
 from cleveragents.errors import ContextDamagedError
 from cleveragents.storage.files import read_file, replace_file, storage_errors
 
@@ -15,7 +16,8 @@ from cleveragents.storage.files import read_file, replace_file, storage_errors
 def repair(folder: ContextFolder, *, really: bool) -> list[str]:
     """What was set aside, a sentence for each file; without ``really`` what would be, and nothing is changed.
 
-    Who does it really holds the context's lock. Raises StorageError when a file may not be read or written.
+    Who does it really holds the context's lock. Raises ContextDamagedError when a file cannot be opened, and
+    StorageError when one cannot be written.
     """
     with storage_errors(folder.path, "repair"):
         if really:
@@ -71,3 +73,5 @@ def _content(path: Path) -> bytes | None:
         return read_file(path)
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise unreadable(path, error) from error

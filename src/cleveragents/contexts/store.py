@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cleveragents.contexts.conversation import MESSAGES_FILE, look_at_end
 from cleveragents.contexts.document import DOCUMENT_FILE, read_document
+from cleveragents.contexts.unreadable import unreadable
 from cleveragents.domain.identifiers import context_name, same_but_for_case
 from cleveragents.errors import ContextBusyError, ContextError, ContextExistsError, InvalidNameError, StorageError
 from cleveragents.storage import locks
@@ -84,10 +85,11 @@ def find(root: Path, name: str) -> bool:
     return True
 
 
-def create(root: Path, name: str, files: Mapping[str, bytes], *, replace: bool = False) -> None:
+def create(root: Path, name: str, files: Mapping[str, bytes], *, replace: bool | None = None) -> None:
     """Make the context ``name`` of ``files``, whole or not at all; with ``replace`` in place of one that is there.
 
-    Raises ContextExistsError when the name is taken, or differs from a taken one only by case.
+    Raises ContextExistsError when the name is taken, or would be where case is ignored; unless ``replace`` is None,
+    it says that the context can be replaced.
     """
     folder = folder_of(root, name)
     with storage_errors(folder):
@@ -116,7 +118,7 @@ def create(root: Path, name: str, files: Mapping[str, bytes], *, replace: bool =
 def name_reserved(root: Path, name: str, but: str) -> Iterator[None]:
     """Have nobody take ``name`` inside the block, which ``but`` shall have in place of its own.
 
-    Raises ContextExistsError when it is taken, or when it differs from a taken one only by case.
+    Raises ContextExistsError when it is taken, or would be where case is ignored.
     """
     with storage_errors(root), _root_locked(root):
         clash = name if name == but else _clash(root, name, but)
@@ -202,11 +204,11 @@ def _names(root: Path) -> Iterator[str]:
 
 
 def _clash(root: Path, name: str, but: str | None = None) -> str | None:
-    """The name of a context that is ``name`` or differs from it only by case; ``but`` is passed over."""
+    """The name of a context that is ``name``, or would be where case is ignored; ``but`` is passed over."""
     return next((other for other in _names(root) if other != but and same_but_for_case(other, name)), None)
 
 
-def _taken(root: Path, name: str, *, replace: bool) -> bool:
+def _taken(root: Path, name: str, *, replace: bool | None) -> bool:
     """Whether there is a context that ``name`` shall replace. Raises ContextExistsError."""
     clash = _clash(root, name)
     if clash is None:
@@ -215,7 +217,7 @@ def _taken(root: Path, name: str, *, replace: bool) -> bool:
     if clash == name and is_empty(folder):
         return False  # renaming onto an empty folder replaces it
     if clash != name or not replace:
-        raise _exists(name, clash)
+        raise _exists(name, clash, replaceable=replace is not None)
     return True
 
 
@@ -230,9 +232,12 @@ def is_empty(folder: Path) -> bool:
         return False
 
 
-def _exists(name: str, clash: str) -> ContextExistsError:
-    reason = "exists already" if name == clash else f"differs only by case from {clash!r}, which exists"
-    return ContextExistsError(f"context {name!r} {reason}; choose another name", clash)
+def _exists(name: str, clash: str, *, replaceable: bool = False) -> ContextExistsError:
+    if name != clash:
+        reason = f"would be the same as {clash!r}, which exists, where case is ignored; choose another name"
+    else:
+        reason = f"exists already; choose another name{', or --force to replace it' if replaceable else ''}"
+    return ContextExistsError(f"context {name!r} {reason}", clash)
 
 
 def _swap(new: Path, folder: Path) -> None:
@@ -272,7 +277,7 @@ def _describe(root: Path, name: str) -> ContextInfo:
         read_document(folder / DOCUMENT_FILE)
         problem = look_at_end(folder / MESSAGES_FILE).problem
     except OSError as error:
-        problem = f"{error.filename} cannot be read: {error.strerror}"
+        problem = str(unreadable(Path(error.filename), error))
     except ContextError as error:
         problem = str(error)
     return ContextInfo(name, updated_at, size, problem)

@@ -15,7 +15,7 @@ from cleveragents.contexts.conversation import MESSAGES_FILE
 from cleveragents.contexts.document import DOCUMENT_FILE, SECTIONS, Document
 from cleveragents.contexts.message import ContextMessage, message_of, parse_time, time_text
 from cleveragents.domain.canonical import checksum
-from cleveragents.domain.values import json_value, load_json
+from cleveragents.domain.values import json_record, load_json
 from cleveragents.errors import ContextImportError, InvalidValueError
 from cleveragents.storage.files import storage_errors
 
@@ -37,7 +37,7 @@ class Snapshot:
 
 def export_document(snapshot: Snapshot) -> dict[str, Any]:
     """The export document of ``snapshot``."""
-    document: dict[str, Any] = {
+    document = {
         "format": FORMAT,
         "version": VERSION,
         "name": snapshot.name,
@@ -46,7 +46,7 @@ def export_document(snapshot: Snapshot) -> dict[str, Any]:
         "messages": [message.as_dict() for message in snapshot.messages],
     }
     # What a hand-edited file brought in is put in order here, so that it is exported as it will be imported.
-    document = json_value(document)
+    document = _checked(document)
     return {**document, "checksum": checksum(document)}
 
 
@@ -93,7 +93,7 @@ def _snapshot(value: Any) -> Snapshot:
     missing, unknown = [key for key in _KEYS if key not in value], [key for key in value if key not in _KEYS]
     if missing or unknown:
         raise InvalidValueError(f"has no {missing[0]!r}" if missing else f"has an unknown key {unknown[0]!r:.60}")
-    checked: dict[str, Any] = json_value(value)
+    checked = _checked(value)
     given = checked.pop("checksum")
     if given != checksum(checked):
         raise InvalidValueError("the checksum does not match; the file was changed after it was exported")
@@ -102,11 +102,23 @@ def _snapshot(value: Any) -> Snapshot:
     for section in SECTIONS:
         if not isinstance(checked[section], dict):
             raise InvalidValueError("must be a JSON object", section)
-    if not isinstance(checked["messages"], list):
-        raise InvalidValueError("must be a list", "messages")
     sections = {section: checked[section] for section in SECTIONS}
     document = Document(created_at=_time(checked["created_at"], "created_at"), **sections)
     return Snapshot(checked["name"], document, [_message(item, n) for n, item in enumerate(checked["messages"])])
+
+
+def _checked(document: dict[str, Any]) -> dict[str, Any]:
+    """``document`` with nesting counted as when it was stored: within each section, and each part of a message."""
+    messages = document["messages"]
+    if not isinstance(messages, list):
+        raise InvalidValueError("must be a list", "messages")
+    checked = json_record({**document, "messages": []})
+    for number, message in enumerate(messages):
+        where = f"messages[{number}]"
+        if not isinstance(message, dict):
+            raise InvalidValueError("not a JSON object", where)
+        checked["messages"].append(json_record(message, where))
+    return checked
 
 
 def _check_version(version: Any) -> None:

@@ -15,6 +15,9 @@ HISTORY_MESSAGES = 10
 HISTORY_ASSISTANT_CHARACTERS = 500
 """Characters after which an assistant's message is cut in a prompt, unless the configuration says otherwise."""
 
+HISTORY_CHARACTERS = 1_000_000
+"""Characters of history that a prompt holds at most, so that one huge message does not spoil the runs after it."""
+
 NO_ANSWER = "[no answer]"
 """What stands for the answer to a question that got none, so that nobody takes it for open."""
 
@@ -47,11 +50,14 @@ def format_prompt(
 
     An assistant's message longer than ``assistant_limit`` characters is cut there and marked with ``…``. A
     question that got no answer, because its run failed or was ended, is marked so that nobody takes it for open;
-    when it is asked again it stands there once, as the prompt. Without history the prompt comes back unchanged.
+    when it is asked again it stands there once, as the prompt. The oldest are left out beyond a million characters.
+    Without history the prompt comes back unchanged.
     """
     recent = list(messages[-limit:]) if limit > 0 else []
     while recent and recent[-1].role == "user" and content_text(recent[-1].content) == prompt:
         recent.pop()
+    while recent and sum(len(content_text(message.content)) for message in recent) > HISTORY_CHARACTERS:
+        recent.pop(0)
     if not recent:
         return prompt
     lines = ["Conversation so far:"]

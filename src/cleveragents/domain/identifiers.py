@@ -14,6 +14,11 @@ MAX_NAME_BYTES = 200
 
 # Device names of Windows: reserved there with any extension, whatever the case, spaces before the dot or not.
 _RESERVED = re.compile(r"(con|prn|aux|nul|conin\$|conout\$|(com|lpt)[0-9¹²³]) *(\..*)?", re.IGNORECASE)
+# Letters and marks that show nothing (most are Default_Ignorable_Code_Point): a name of them looks like none, and one
+# with them like another.
+_INVISIBLE = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u3164\ufe00-\ufe0f\uffa0\U00016fe4\U000e0100-\U000e01ef]"
+)
 _NAMESPACE = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 _ACTOR = re.compile(rf"{_NAMESPACE.pattern}/{_NAMESPACE.pattern}")
 _CROCKFORD = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -24,7 +29,7 @@ _ULID = re.compile(rf"[0-7][{_CROCKFORD}]{{25}}")
 def context_name(name: str) -> str:
     """The stored form (NFC) of a context's name.
 
-    Letters, marks and digits of any script, ``_ - .`` and inner spaces; at most 200 bytes of UTF-8; not
+    Visible letters, marks and digits of any script, ``_ - .`` and inner spaces; at most 200 bytes of UTF-8; not
     starting with a dot, not ending in a dot, no name reserved on Windows. Raises InvalidNameError.
     """
     if not isinstance(name, str):
@@ -39,11 +44,7 @@ def context_name(name: str) -> str:
         raise InvalidNameError(f"context name {shown} is not valid Unicode text") from None
     if size > MAX_NAME_BYTES:
         raise InvalidNameError(f"context name {shown} is {size} bytes long; at most {MAX_NAME_BYTES} are allowed")
-    for character in stored:
-        if character not in "_-. " and unicodedata.category(character)[0] not in "LMN":
-            raise InvalidNameError(
-                f"context name {shown} contains {character!r}; use letters, digits, '_', '-', '.' and inner spaces"
-            )
+    _check_characters(stored, shown)
     if stored[0] == "." or stored[-1] == ".":
         raise InvalidNameError(f"context name {shown} may not start or end with a dot")
     if stored != stored.strip():
@@ -51,6 +52,18 @@ def context_name(name: str) -> str:
     if _RESERVED.fullmatch(stored):
         raise InvalidNameError(f"context name {shown} is reserved on Windows; choose another")
     return stored
+
+
+def _check_characters(name: str, shown: str) -> None:
+    for character in name:
+        if character not in "_-. " and unicodedata.category(character)[0] not in "LMN":
+            raise InvalidNameError(
+                f"context name {shown} contains {character!r}; use letters, digits, '_', '-', '.' and inner spaces"
+            )
+        if _INVISIBLE.fullmatch(character):
+            raise InvalidNameError(
+                f"context name {shown} contains U+{ord(character):04X}, which cannot be seen; leave it out"
+            )
 
 
 def same_but_for_case(first: str, second: str) -> bool:

@@ -95,6 +95,11 @@ def json_object(value: Mapping[str, Any] | None, what: str) -> dict[str, Any]:
     return _json_object(value, "", 0)
 
 
+def json_record(value: Mapping[str, Any], path: str = "") -> dict[str, Any]:
+    """``value`` as ``json_value`` gives it, but with the levels of nesting counted anew within each of its members."""
+    return _json_object(value, path, -1)
+
+
 def whole_number(value: Any, what: str) -> int:
     """``value`` as a whole number of 0 or more, such as a limit; ``what`` names it when it is something else."""
     try:
@@ -123,6 +128,14 @@ def load_json(text: str | bytes) -> Any:
         raise InvalidValueError(f"nested deeper than {MAX_DEPTH} levels") from None
     except ValueError as error:
         raise InvalidValueError(f"not JSON: {error}") from None
+
+
+def load_record(data: bytes) -> Any:
+    """The value of a stored JSON object that a person may have changed, checked as ``json_record`` does."""
+    value = load_json(data)
+    # What we wrote is in order. Half of a surrogate pair comes as an escape, and deep nesting needs many brackets.
+    suspect = b"\\ud" in data or b"\\uD" in data or data.count(b"[") + data.count(b"{") > MAX_DEPTH
+    return json_record(value) if suspect and isinstance(value, dict) else value
 
 
 def _refuse_constant(name: str) -> None:
@@ -161,6 +174,12 @@ def terminal_text(text: str) -> str:
     if text.isprintable():
         return text
     return _UNSAFE.sub(_visible, text.replace("\r\n", "\n"))
+
+
+def terminal_json(value: Any) -> str:
+    """``dump_json`` with the same characters as JSON escapes: safe for a terminal, and the same value."""
+    text = dump_json(value)
+    return text if text.isprintable() else _UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def _visible(match: re.Match[str]) -> str:

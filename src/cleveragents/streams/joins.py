@@ -26,7 +26,9 @@ def join_all(replies: Replies, parcel: Parcel, stage: Stage) -> Observable[Parce
     def joined(given: list[tuple[str, Parcel]]) -> Parcel:
         by_name = {name: reply.message.content for name, reply in given}
         listed = {name: by_name[name] for name in replies if name in by_name}
-        return parcel.carrying(listed, stage.run.context, {**parcel.message.metadata, "agent": ", ".join(listed)})
+        # Once one of them has answered with the conversation in view, it has been taken.
+        way = next((reply for _, reply in given if reply.message.conversation is None), parcel)
+        return way.carrying(listed, stage.run.context, {**parcel.message.metadata, "agent": ", ".join(listed)})
 
     given = rx.merge(*(_with_name(name, reply) for name, reply in replies.items()))
     return given.pipe(ops.to_list(), ops.filter(_any), ops.map(joined))

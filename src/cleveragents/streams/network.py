@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cleveragents.config.checks import INPUT, OUTPUT
+from cleveragents.config.checks import FAIL, INPUT, OUTPUT, SKIP, until_fault
 from cleveragents.config.models import RouteConfig
+from cleveragents.config.operators import OperatorConfig
 from cleveragents.errors import ConfigError
 from cleveragents.streams.operators import OPERATORS
 
@@ -33,6 +34,13 @@ class Network:
             )
             for source in (INPUT, *self.routes)
         }
+        faults = [
+            f"route {route.name}: until: {fault}"
+            for route in routes
+            if route.until is not None and (fault := until_fault(route.name, self.targets))
+        ]
+        if faults:
+            raise ConfigError(faults)
         self.parts = self._parts()
 
     def _parts(self) -> list[tuple[tuple[str, ...], bool]]:
@@ -75,10 +83,16 @@ def _reference_faults(routes: Sequence[RouteConfig], agents: set[str]) -> Iterab
         for target in route.to:
             if target != OUTPUT and target not in names:
                 yield f"route {route.name}: to names {target}, which is neither {OUTPUT} nor a route"
+        if route.on_error not in {FAIL, SKIP, *agents}:
+            yield f"route {route.name}: on_error names {route.on_error}, which is not an agent"
         for step in route.through:
-            if not isinstance(step, str) and type(step) not in OPERATORS:
-                yield f"route {route.name}: {type(step).__name__} is not an operator"
-                continue
-            for agent in (step,) if isinstance(step, str) else step.agents:
-                if agent not in agents:
-                    yield f"route {route.name}: through names {agent}, which is not an agent"
+            yield from _step_faults(route.name, step, agents)
+
+
+def _step_faults(route: str, step: str | OperatorConfig, agents: set[str]) -> Iterable[str]:
+    if not isinstance(step, str) and type(step) not in OPERATORS:
+        yield f"route {route}: {type(step).__name__} is not an operator"
+        return
+    for agent in (step,) if isinstance(step, str) else step.agents:
+        if agent not in agents:
+            yield f"route {route}: through names {agent}, which is not an agent"

@@ -50,6 +50,15 @@ def agent(name: str, stage: Stage) -> Operator:
     return stage.in_turn(lambda parcel: stage.awaiting(reply, parcel))
 
 
+def until(condition: str, stage: Stage) -> Operator:
+    """Each message, marked with whether it leaves the loop that it is in; what ends a route that has ``until``."""
+
+    async def marked(parcel: Parcel) -> Parcel | None:
+        return parcel.bound(out=bool(await stage.evaluate(condition, parcel)))
+
+    return stage.in_turn(lambda parcel: stage.awaiting(marked, parcel))
+
+
 def filter_(settings: FilterConfig, stage: Stage) -> Operator:
     """The messages of which the condition is true."""
 
@@ -93,7 +102,7 @@ def switch(settings: SwitchConfig, stage: Stage) -> Operator:
     async def switched(parcel: Parcel) -> Parcel | None:
         for case in settings.switch:
             if case.when is None or await stage.evaluate(case.when, parcel):
-                return await stage.ask(case.agent, parcel)
+                return await stage.consult(case.agent, parcel)
         return parcel
 
     return stage.in_turn(lambda parcel: stage.awaiting(switched, parcel))
@@ -105,7 +114,7 @@ def parallel(settings: ParallelConfig, stage: Stage) -> Operator:
 
     def asked(name: str, parcel: Parcel) -> Observable[Parcel]:
         async def reply(parcel: Parcel) -> Parcel | None:
-            return await stage.ask(name, parcel)
+            return await stage.consult(name, parcel)
 
         return stage.awaiting(reply, parcel)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from cleveragents.agents.base import Message
@@ -12,20 +13,45 @@ PATH_LENGTH = 12
 
 
 class Parcel:
-    """A message under way, and the way it came. Treated as immutable; a plain class because one is made often."""
+    """A message under way, and the way it came. Treated as immutable; a plain class because one is made often.
 
-    __slots__ = ("hops", "message", "path")
+    ``context`` is the global context as it was when the message was handed on. ``leaves`` is what an ``until`` at the
+    end of its route has found: whether it goes on outside of the loop.
+    """
 
-    def __init__(self, message: Message, hops: int = 0, path: tuple[str, ...] = ()) -> None:
+    __slots__ = ("context", "hops", "leaves", "message", "path")
+
+    def __init__(
+        self,
+        message: Message,
+        context: Mapping[str, Any],
+        hops: int = 0,
+        path: tuple[str, ...] = (),
+        leaves: bool | None = None,
+    ) -> None:
         self.message = message
+        self.context = context
         self.hops = hops
         self.path = path
+        self.leaves = leaves
 
-    def carrying(self, content: Any, context: Mapping[str, Any], metadata: Mapping[str, Any] | None = None) -> Parcel:
-        """The same way, another content."""
-        message = Message(content, context, self.message.metadata if metadata is None else metadata)
-        return Parcel(message, self.hops, self.path)
+    def carrying(
+        self, content: Any, context: Mapping[str, Any] | None = None, metadata: Mapping[str, Any] | None = None
+    ) -> Parcel:
+        """The same way, another content, and what else is given."""
+        old = self.message
+        context = self.context if context is None else context
+        message = Message(content, context, old.metadata if metadata is None else metadata, old.conversation)
+        return Parcel(message, context, self.hops, self.path)
+
+    def without_conversation(self) -> Parcel:
+        """The same message, for agents that see it and nothing else."""
+        return Parcel(replace(self.message, conversation=None), self.context, self.hops, self.path, self.leaves)
+
+    def bound(self, *, out: bool) -> Parcel:
+        """The same message, on its way out of the loop, or back into it."""
+        return Parcel(self.message, self.context, self.hops, self.path, out)
 
     def entering(self, route: str) -> Parcel:
         """The same message, one hop further."""
-        return Parcel(self.message, self.hops + 1, (*self.path[1 - PATH_LENGTH :], route))
+        return Parcel(self.message, self.context, self.hops + 1, (*self.path[1 - PATH_LENGTH :], route))

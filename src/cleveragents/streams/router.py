@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cleveragents.agents.base import Agent, Message, Usage
+from cleveragents.config.checks import FAIL, SKIP
 from cleveragents.config.models import RouteConfig
-from cleveragents.errors import AgentError, NoOutputError, StreamError
+from cleveragents.errors import AgentError, ConfigError, NoOutputError, StreamError
 from cleveragents.streams.network import Network
 from cleveragents.streams.run import Run
 
@@ -21,7 +22,8 @@ HOP_LIMIT = 25
 class RunResult:
     """What a run gave: contents of outputs in order of arrival, the global context at the end, usage, errors.
 
-    ``usages`` is what each llm used. An error has the ``agent``, ``route`` and ``message`` that it is about.
+    ``agents`` names the agent that each output came from, "" where none did. ``usages`` is what each llm used. An
+    error has the ``agent``, ``route`` and ``message`` that it is about.
     """
 
     outputs: list[Any] = field(default_factory=list)
@@ -29,6 +31,7 @@ class RunResult:
     usage: Usage = field(default_factory=Usage)
     errors: list[AgentError | StreamError] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
+    agents: list[str] = field(default_factory=list)
 
     @property
     def output(self) -> Any:
@@ -39,14 +42,28 @@ class RunResult:
 class StreamRouter:
     """Agents by name, and the routes that join them. It keeps nothing between runs, and may run several at once.
 
-    ``hop_limit`` is how many routes of a loop one message may enter. Raises ConfigError when a route names what
-    is not there.
+    ``hop_limit`` is how many routes of a loop one message may enter. ``on_error`` says for some of the agents what
+    becomes of a message on which they fail: fail, skip, or the name of the agent that is asked instead; for the
+    others, their route says it. Raises ConfigError when a route, or ``on_error``, names what is not there.
     """
 
     def __init__(
-        self, agents: Mapping[str, Agent], routes: Sequence[RouteConfig], *, hop_limit: int = HOP_LIMIT
+        self,
+        agents: Mapping[str, Agent],
+        routes: Sequence[RouteConfig],
+        *,
+        hop_limit: int = HOP_LIMIT,
+        on_error: Mapping[str, str] | None = None,
     ) -> None:
         self._agents = dict(agents)
+        self._on_error = dict(on_error or {})
+        faults = [
+            f"agent {name}: on_error names {other}, which is not an agent"
+            for name, other in self._on_error.items()
+            if other not in {FAIL, SKIP, *self._agents}
+        ]
+        if faults:
+            raise ConfigError(faults)
         self._network = Network(routes, self._agents)
         self._hop_limit = hop_limit
 
@@ -61,19 +78,21 @@ class StreamRouter:
 
     def start(self, context: Mapping[str, Any] | None = None) -> Run:
         """A run for many messages, which share ``context`` as the run's global context; see ``Run``."""
-        return Run(self._network, self._agents, context or {}, self._hop_limit)
+        return Run(self._network, self._agents, context or {}, self._hop_limit, self._on_error)
 
 
 async def result_of(run: Run, message: Message) -> RunResult:
     """What comes of ``message`` in ``run``, a run begun for it alone; raises as ``StreamRouter.run`` does."""
     outputs: list[Any] = []
+    agents: list[str] = []
     errors: list[AgentError | StreamError] = []
     async with aclosing(run.results([message])) as results:
         async for result in results:
             if isinstance(result, Message):
                 outputs.append(result.content)
+                agents.append(str(result.metadata.get("agent", "")))
             else:
                 errors.append(result)
     if not outputs:
         raise errors[0] if errors else NoOutputError(f"no output: {run.why_nothing()}")
-    return RunResult(outputs, dict(run.context), run.usage, errors, list(run.usages.values()))
+    return RunResult(outputs, dict(run.context), run.usage, errors, list(run.usages.values()), agents)

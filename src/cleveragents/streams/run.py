@@ -7,7 +7,9 @@ import contextvars
 from collections import deque
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import reduce
 from operator import add
 from typing import Any, Self
@@ -18,13 +20,13 @@ from reactivex.scheduler.eventloop import AsyncIOScheduler
 from reactivex.subject import Subject
 
 from cleveragents.agents.base import Agent, AgentEvent, Message, Usage, current_listener, listening
-from cleveragents.config.checks import INPUT, OUTPUT
+from cleveragents.config.checks import FAIL, INPUT, OUTPUT
 from cleveragents.config.operators import ModifierConfig, OperatorConfig
 from cleveragents.domain.merge import Removal, merged
 from cleveragents.domain.values import json_object, json_value
 from cleveragents.errors import AgentError, InvalidValueError, StreamError
 from cleveragents.streams.network import Network
-from cleveragents.streams.operators import OPERATORS, agent
+from cleveragents.streams.operators import OPERATORS, agent, until
 from cleveragents.streams.parcel import PATH_LENGTH, Parcel
 from cleveragents.streams.stage import Operator, Stage
 
@@ -55,7 +57,11 @@ class LivePart:
 
 
 class Chain:
-    """A route in a run: messages come in at ``subject``, go through its stages, and on to ``targets``."""
+    """A route in a run: messages come in at ``subject``, go through its stages, and on to ``targets``.
+
+    ``ways`` are the targets, and whether the output is one, for what an ``until`` says of a message: nothing (None),
+    that it leaves the loop (True), or that it stays (False).
+    """
 
     def __init__(self, name: str, part: LivePart) -> None:
         self.name = name
@@ -63,10 +69,11 @@ class Chain:
         self.subject: Subject[Parcel] = Subject()
         self.targets: list[Chain] = []
         self.to_output = False
+        self.ways: dict[bool | None, tuple[Sequence[Chain], bool]] = {}
         self.ended = False
         self.entered = 0
         self.left = 0
-        self.swallowed_by = ""
+        self.why_ended = ""
 
 
 class Run:
@@ -77,9 +84,15 @@ class Run:
     """
 
     def __init__(
-        self, network: Network, agents: Mapping[str, Agent], context: Mapping[str, Any], hop_limit: int
+        self,
+        network: Network,
+        agents: Mapping[str, Agent],
+        context: Mapping[str, Any],
+        hop_limit: int,
+        on_error: Mapping[str, str],
     ) -> None:
         self.agents = agents
+        self.on_error = on_error
         self.context: Mapping[str, Any] = json_object(context, "context")
         self.usages: dict[str, Usage] = {}
         self.in_flight = 0
@@ -96,7 +109,7 @@ class Run:
 
     async def __aenter__(self) -> Self:
         self.clock = _Clock(self)
-        with listening(self._tell if self._listener else None):
+        with listening(self.tell if self._listener else None):
             self.scope = contextvars.copy_context()
         self._build()
         return self
@@ -108,7 +121,7 @@ class Run:
     @property
     def usage(self) -> Usage:
         """What all llms used together."""
-        return reduce(add, self.usages.values()) if self.usages else Usage()
+        return reduce(add, self.usages.values()) if self.usages else Usage(cost=Decimal(0))
 
     async def results(self, messages: Iterable[Message]) -> AsyncGenerator[Message | Failure, None]:
         """Pass ``messages`` through, and give outputs and errors in the order in which they come. To be called once.
@@ -142,8 +155,8 @@ class Run:
         """Where the messages of a run without any output ended."""
         chains = self._chains.values()
         for chain in chains:
-            if chain.swallowed_by:
-                return f"{chain.swallowed_by} in route {chain.name} passed nothing on"
+            if chain.why_ended:
+                return chain.why_ended
         for chain in chains:
             if chain.entered and not chain.left:
                 return f"route {chain.name} passed nothing on"
@@ -179,6 +192,18 @@ class Run:
         finally:
             self._moved.set()
 
+    def tell(self, event: AgentEvent) -> None:
+        """Pass ``event`` on to whoever listens; a listener that fails is reported once, and the run goes on."""
+        try:
+            if self._listener is not None:
+                self._listener(event)
+        except Exception as error:  # noqa: BLE001 - whoever listens is no part of the run
+            if not self._listener_failed:
+                self._listener_failed = True
+                failure = StreamError("", f"a listener failed: {type(error).__name__}: {error}")
+                failure.__cause__ = error
+                self.report(failure)
+
     # --- routes in motion -----------------------------------------------------------------------------------
 
     def _build(self) -> None:
@@ -194,6 +219,13 @@ class Run:
             targets = self._network.targets[chain.name]
             chain.to_output = OUTPUT in targets
             chain.targets = [self._chains[target] for target in targets if target != OUTPUT]
+            chain.ways = dict.fromkeys((None, True, False), (chain.targets, chain.to_output))
+            if self._network.routes[chain.name].until is not None:
+                chain.ways[True] = (
+                    [target for target in chain.targets if target.part is not chain.part],
+                    chain.to_output,
+                )
+                chain.ways[False] = [target for target in chain.targets if target.part is chain.part], False
             chain.part.followers |= {target.part for target in chain.targets if target.part is not chain.part}
         for part in self._parts:
             for follower in part.followers:
@@ -212,9 +244,10 @@ class Run:
 
         def passed(parcel: Parcel) -> None:
             chain.left += 1
-            for target in chain.targets:
+            targets, to_output = chain.ways[parcel.leaves]
+            for target in targets:
                 self._queue.append((target, parcel))
-            if chain.to_output:
+            if to_output:
                 self._results.append(parcel.message)
 
         def broken(bug: Exception) -> None:
@@ -232,19 +265,23 @@ class Run:
 
     def _operators(self, chain: Chain) -> list[Operator]:
         """The steps of a route; a modifier goes to the stage of the step before it."""
+        route = self._network.routes[chain.name]
         operators: list[Operator] = []
         stage = None
-        for step in self._network.routes[chain.name].through:
+        for step in route.through:
             if isinstance(step, str):
-                stage = Stage(self, chain, step, is_agent=True)
+                stage = Stage(self, chain, step, is_agent=True, on_error=self.on_error.get(step, route.on_error))
                 operators.append(agent(step, stage))
                 continue
             kind: type[OperatorConfig] = type(step)
             if isinstance(step, ModifierConfig) and stage is not None:
                 stage.modifiers.append(OPERATORS[kind](step, stage))
             else:
-                stage = Stage(self, chain, next(iter(kind.model_fields)))
+                stage = Stage(self, chain, next(iter(kind.model_fields)), on_error=route.on_error)
                 operators.append(OPERATORS[kind](step, stage))
+        if route.until is not None:
+            # Nobody can stand in for the decision itself, so its failure is always reported.
+            operators.append(until(route.until, Stage(self, chain, "until", on_error=FAIL)))
         return operators
 
     def _take(self, message: Message) -> None:
@@ -257,8 +294,8 @@ class Run:
             self.report(refusal)
             return
         if content is not message.content:
-            message = Message(content, message.context, message.metadata)
-        parcel = Parcel(message)
+            message = replace(message, content=content)
+        parcel = Parcel(message, self.context)
         for chain in self._inputs:
             self._queue.append((chain, parcel))
 
@@ -303,18 +340,6 @@ class Run:
         if self._bug is not None:
             raise self._bug
         self._drain()
-
-    def _tell(self, event: AgentEvent) -> None:
-        """Pass on what agents tell; a listener that fails is reported once, and the agent goes on."""
-        try:
-            if self._listener is not None:
-                self._listener(event)
-        except Exception as error:  # noqa: BLE001 - whoever listens is no part of the run
-            if not self._listener_failed:
-                self._listener_failed = True
-                failure = StreamError("", f"a listener failed: {type(error).__name__}: {error}")
-                failure.__cause__ = error
-                self.report(failure)
 
 
 class _Clock(AsyncIOScheduler):

@@ -1,0 +1,47 @@
+"""What a run says on stderr: with ``-v``, a line for each thing that happens between agents; what it has used."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cleveragents.domain.values import dump_json
+
+if TYPE_CHECKING:
+    from cleveragents.agents.base import AgentEvent, Usage
+
+_SHOWN = 80
+"""Characters of a value that a line shows."""
+
+
+def progress_line(event: AgentEvent) -> str | None:
+    """What to say about ``event``; None for what is said elsewhere, or not at all."""
+    from cleveragents.agents.base import AgentAnswered, ContextConflict, ErrorPassedOver
+
+    match event:
+        case AgentAnswered(error=""):
+            return f"{event.route}: {event.agent} {event.seconds:.3f} s"
+        case AgentAnswered():
+            return f"{event.route}: {event.agent} {event.seconds:.3f} s, failed: {event.error}"
+        case ErrorPassedOver(agent=""):
+            return f"{event.route}: skipped: {event.error}"
+        case ErrorPassedOver():
+            return f"{event.route}: {event.agent} is asked instead: {event.error}"
+        case ContextConflict():
+            path = ".".join(event.path)
+            now, before = _short(event.after), _short(event.before)
+            return f"{event.route}: conflict: {event.agent} set {path} to {now}, which was set to {before} meanwhile"
+    return None
+
+
+def usage_line(usage: Usage) -> str:
+    """What was used, and what that cost, if it is known."""
+    from cleveragents.domain.usage import money_text, nano_dollars
+
+    unknown = usage.requests and usage.cost is None
+    cost = "cost unknown" if unknown else f"cost ${money_text(nano_dollars(usage.cost or 0))}"
+    return f"usage: {usage.input_tokens} tokens in, {usage.output_tokens} out, {cost}"
+
+
+def _short(value: Any) -> str:
+    text = dump_json(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
