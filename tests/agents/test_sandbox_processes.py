@@ -99,7 +99,7 @@ async def main():
     seen = set()
     for _ in range(5):
         await asyncio.gather(*(tool.process(Message(n)) for n in range(20)))
-        seen |= set(children())
+        seen |= {pid for pid in children() if "monty" in Path(f"/proc/{pid}/comm").read_text()}
     print(len(seen))
 
 asyncio.run(main())
@@ -237,21 +237,96 @@ def test_workers_that_die_while_nobody_uses_them_are_replaced():
         assert all_end(idle)
 
 
-@everywhere
-def test_a_killed_program_takes_its_code_with_it(unsafe):
-    runner = """
-import threading
-threading.Thread(target=run, args=("while True: pass", bool(sys.argv[1]), 2), daemon=True).start()
-while not children():
-    pass
-print(*children(), flush=True)
-sys.stdin.read()
+BUSY = """
+def busy(pid):
+    # It has computed longer than it takes to start.
+    times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(times[11]) + int(times[12]) >= 50
+
+def begin(code, unsafe=""):
+    import threading
+    threading.Thread(target=run, args=(code, bool(unsafe), 86_400), daemon=True).start()
+    while not any(map(busy, children())):
+        pass
+    print(*children(), flush=True)
+    sys.stdin.read()
 """
-    process = script(runner, "1" if unsafe else "")
+
+
+@pytest.mark.parametrize("before", ["", "run('result = 1')"], ids=["at first", "later"])
+def test_a_killed_program_takes_its_sandboxed_code_with_it_whatever_time_it_has_left(before):
+    process = script(f"{BUSY}\n{before}\nbegin('while True: pass')")
     pids = process.stdout.readline().split()
     process.kill()
-    process.communicate()
+    process.communicate(timeout=PATIENCE)
     assert pids
+    assert all_end(pids)
+
+
+def test_a_killed_program_takes_its_unsafe_code_with_it_and_all_that_this_started(tmp_path):
+    code = f"""
+import os, pathlib, signal, subprocess
+for number in set(signal.Signals) - {{signal.SIGKILL, signal.SIGSTOP}}:
+    signal.signal(number, signal.SIG_IGN)
+child = subprocess.Popen(["sleep", "1000"])
+pathlib.Path({str(tmp_path / "pids")!r}).write_text(f"{{os.getpid()}} {{child.pid}}", encoding="utf-8")
+while True:
+    pass
+"""
+    process = script(f"{BUSY}\nbegin(sys.argv[1], 'unsafe')", code)
+    pids = process.stdout.readline().split()
+    started = (tmp_path / "pids").read_text(encoding="utf-8").split()
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+    assert set(started) & set(pids)
+    assert all_end([*pids, *started])
+
+
+def test_code_ends_with_its_program_though_somebody_killed_what_watches_over_it():
+    code = """
+run("result = 1")
+(shell,) = [pid for pid in children() if Path(f"/proc/{pid}/comm").read_text() != "monty\\n"]
+os.kill(int(shell), 9)
+while Path(f"/proc/{shell}/stat").read_text().rpartition(")")[2].split()[0] != "Z":
+    pass
+begin("while True: pass")
+"""
+    process = script(BUSY + code)
+    pids = process.stdout.readline().split()
+    process.kill()
+    process.communicate(timeout=PATIENCE)
+    assert pids
+    assert all_end(pids)
+
+
+def test_code_ends_with_its_program_though_a_fork_of_that_lives_on():
+    code = """
+run("result = 1")
+pid = os.fork()
+if pid == 0:
+    os.read(0, 1)
+    os._exit(0)
+print(pid, flush=True)
+begin("while True: pass")
+"""
+    process = script(BUSY + code)
+    fork = process.stdout.readline().strip()
+    pids = set(process.stdout.readline().split()) - {fork}
+    process.kill()
+    process.wait(PATIENCE)
+    assert pids
+    assert all_end(pids)
+    assert running(fork)
+    process.communicate(timeout=PATIENCE)
+
+
+def test_what_watches_over_code_ends_with_a_program_that_ends_by_itself():
+    code = """
+run("result = 1")
+print(*children())
+"""
+    pids = finished(script(code)).split()
+    assert len(pids) == 2
     assert all_end(pids)
 
 

@@ -239,9 +239,16 @@ def test_the_code_cannot_wait_for_input():
     assert call("import sys\nresult = sys.stdin.read()", unsafe=True).content == ""
 
 
-def test_an_exception_that_cannot_be_shown_is_still_a_failed_tool():
-    code = "class Odd(Exception):\n    def __str__(self):\n        raise ValueError\n\nraise Odd"
-    assert failure(code, unsafe=True) == "Odd (line 5)"
+@pytest.mark.parametrize("raised", ["ValueError", "KeyboardInterrupt", "SystemExit(3)"])
+def test_an_exception_that_cannot_be_shown_is_still_a_failed_tool(raised):
+    code = f"class Odd(Exception):\n    def __str__(self):\n        raise {raised}\n\nraise Odd"
+    error, text = printed(code, unsafe=True)
+    assert (error.reason, text) == ("Odd (line 5)", "")
+
+
+def test_a_stream_that_ends_the_program_when_flushed_does_not():
+    code = "import sys\nclass Odd:\n    def flush(self):\n        raise SystemExit\n\nsys.stdout = Odd()\nresult = 1"
+    assert call(code, unsafe=True).content == 1
 
 
 def test_deep_recursion_outside_of_python_is_a_failed_tool():

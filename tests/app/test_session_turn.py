@@ -13,6 +13,7 @@ from cleveragents.errors import (
     LLMError,
     SessionBusyError,
     SessionNotFoundError,
+    SessionStorageError,
 )
 from support.scripted_llm import calls, cuts, fails, hangs, says
 from support.strict import SYSTEM, faults, strictly
@@ -291,6 +292,14 @@ def test_an_agent_that_stands_in_for_another_gets_the_history_too(sessions, sess
     assert sessions.last_messages(session_id, 1)[0].agent == "second"
 
 
+def test_the_turn_under_way_is_no_part_of_the_history(sessions, session_id, scripted_llm):
+    llm = {"type": "llm", "llm": "openai:any", "base_url": scripted_llm.url, "system_prompt": SYSTEM}
+    config = {"agents": {"first": {**llm, "on_error": "second", "tools": ["count"]}, "second": llm, "count": COUNT}}
+    scripted_llm.script(calls("count", {}), fails(400), strictly(says("ok")))
+    CleverAgentsApp(AppConfig.model_validate(config), sessions=sessions).run_sync("go", session_id=session_id)
+    assert sent(scripted_llm) == [("system", SYSTEM), ("user", "go")]
+
+
 # --- interruption ------------------------------------------------------------------------------------------
 
 
@@ -379,17 +388,19 @@ def test_c103_a_question_whose_run_failed_and_that_is_asked_again_is_open_once(
 
 
 class Slow(SessionService):
-    """Sessions whose appends, once ``slow``, wait for ``go``, as for a busy disk, and then do what they should."""
+    """Sessions whose appends, once ``slow``, wait for ``go``, as for a busy disk; then they work, or ``fail``."""
 
     def __init__(self, sessions):
         super().__init__(sessions._repository)
         self.began, self.go = threading.Event(), threading.Event()
-        self.slow = False
+        self.slow = self.fail = False
 
     def append_all(self, *args, **kwargs):
         if self.slow:
             self.began.set()
             self.go.wait(10)
+        if self.fail:
+            raise SessionStorageError("gone")
         return super().append_all(*args, **kwargs)
 
 
@@ -405,10 +416,10 @@ def test_an_answer_is_not_lost_between_the_llm_and_the_disk(sessions, session_id
         task = asyncio.create_task(app.run("Capital?", session_id=session_id))
         await asyncio.to_thread(slow.began.wait)
         task.cancel()
-        await asyncio.sleep(0)
-        slow.go.set()
+        asyncio.get_running_loop().call_later(0.05, slow.go.set)
         with pytest.raises(asyncio.CancelledError):
             await task
+        assert slow.go.is_set()
 
     scripted_llm.script(answer)
     asyncio.run(cancelled())
@@ -434,7 +445,24 @@ def test_a_cancelled_run_does_not_wait_for_a_store_that_hangs(sessions, session_
     asyncio.run(cancelled())
     # The run is over, and its answer is still waiting.
     assert said(sessions, session_id) == [("user", "Capital?")]
+    slow.fail = True
     slow.go.set()
+
+
+def test_a_store_that_fails_in_the_middle_of_a_turn_is_what_is_reported(sessions, session_id, asking, scripted_llm):
+    slow = Slow(sessions)
+    app = CleverAgentsApp(asking().config, sessions=slow)
+
+    def answer(exchange):
+        slow.fail = True
+        calls("count", {})(exchange)
+
+    scripted_llm.script(answer)
+    with pytest.raises(SessionStorageError, match="gone"):
+        app.run_sync("How long?", session_id=session_id)
+    # The llm is not asked on when what was done is not stored.
+    assert len(scripted_llm.requests) == 1
+    assert said(sessions, session_id) == [("user", "How long?")]
 
 
 # --- one turn at a time ------------------------------------------------------------------------------------

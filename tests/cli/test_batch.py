@@ -225,7 +225,7 @@ def test_resume_begins_a_file_that_is_not_there_and_adds_nothing_to_one_that_is_
     assert output.read_bytes() == before
 
 
-@pytest.mark.parametrize("torn", [b"{", b'{"line":2,"output":"B","outputs":["B"],"error":null}', b"\0" * 50])
+@pytest.mark.parametrize("torn", [b"{", b'{"line":2,"output":"B","outputs":["B"],"error":null}', b"\0" * 5_000])
 def test_a_torn_last_line_is_done_again(home, config, batch, tmp_path, torn):
     prompts, output = batch('"a"\n"b"\n"c"\n'), tmp_path / "results.jsonl"
     output.write_bytes(b'{"line":1,"output":"kept","error":null}\n' + torn)

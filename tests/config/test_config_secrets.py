@@ -26,8 +26,9 @@ def test_what_begins_like_a_variable_must_be_one(faults, text):
         ("base_url", "ftp://user:hunter2@host"),
         ("base_url", "http://[hunter2"),
         ("base_url", "http://hunter2\udc80 "),
-        ("llm", "hunter2"),
-        ("llm", "openai: hunter2"),
+        ("base_url", "http://host/v1?key=hunter2"),
+        ("base_url", "http://host/v1#hunter2"),
+        ("llm", "openai:hunter2"),
     ],
 )
 def test_what_a_variable_holds_is_never_shown(faults, monkeypatch, key, value):
@@ -36,6 +37,20 @@ def test_what_a_variable_holds_is_never_shown(faults, monkeypatch, key, value):
     (line,) = faults(f"agents: {{a: {agent}}}\n")
     assert line.startswith(f"1: agents.a.{key}: ")
     assert "hunter2" not in line
+
+
+def test_the_name_of_an_llm_is_written_out(faults, monkeypatch):
+    monkeypatch.setenv("X_MODEL", "hunter2hunter2")
+    assert faults("agents: {a: {type: llm, llm: 'openai:${X_MODEL}'}}") == [
+        "1: agents.a.llm: 'openai:${X_MODEL}' has a variable, as only base_url can; write the name out"
+    ]
+
+
+@pytest.mark.parametrize("address", ["http://host/v1?key=secret", "http://host/v1#secret", "http://host/v1?"])
+def test_an_address_has_no_query_and_no_fragment(faults, address):
+    assert faults(f"agents: {{a: {{type: llm, llm: local, base_url: '{address}'}}}}") == [
+        "1: agents.a.base_url: has a ? or a #, after which the paths of requests would be lost; leave out what follows"
+    ]
 
 
 @pytest.mark.parametrize(

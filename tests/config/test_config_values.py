@@ -145,12 +145,6 @@ def test_an_llm_is_named_in_one_of_three_forms(llm):
     assert LLMAgentConfig(llm=llm).llm == llm
 
 
-def test_an_llm_can_be_named_by_a_variable(load, monkeypatch):
-    monkeypatch.setenv("MODELS", "/srv/models")
-    config = load("agents: {a: {type: llm, llm: 'gguf:${MODELS}/tiny.gguf'}}")
-    assert config.agents["a"].llm == "gguf:/srv/models/tiny.gguf"
-
-
 def test_what_a_variable_holds_is_not_expanded_again(load, monkeypatch):
     monkeypatch.setenv("OUTER", "http://h/${INNER}")
     monkeypatch.setenv("INNER", "no")

@@ -218,15 +218,14 @@ def test_json_is_safe_for_a_terminal_and_loses_nothing(run, notes):
 def test_repair_names_what_it_cannot_move_and_says_what_to_do(run, notes, name):
     path = notes.directory / name
     path.unlink()
-    for make in (path.mkdir, lambda: os.mkfifo(path)):
+    advice = "is not a regular file; move it away, then 'cleveragents context repair' makes a new one"
+    for number, make in enumerate([path.mkdir, lambda: os.mkfifo(path)]):
         make()
         for arguments in (["repair", "notes", "--yes"], ["show", "notes", "--last", "1"]):
             done = run(*arguments)
             assert done.returncode == 5
-            assert done.stderr == (
-                f"error: {path} is not a regular file; move it away, then 'cleveragents context repair' makes a new one\n"
-            )
-        path.rename(notes.directory / f"{name}.{make is path.mkdir}")
+            assert done.stderr == f"error: {path} {advice}\n"
+        path.rename(notes.directory / f"{name}.{number}")
     ok(run("repair", "notes", "--yes"))
     ok(run("show", "notes"))
 

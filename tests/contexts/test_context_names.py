@@ -42,7 +42,7 @@ def test_c19_a_name_that_differs_only_by_case_is_refused_on_every_file_system(ro
     ContextManager("Alpha", root).add_message("user", "Alpha")
     ContextManager("Straße", root)
     for name in ("alpha", "ALPHA", "STRASSE"):
-        with pytest.raises(ContextExistsError, match="would be the same as '.*', which exists, where case is ignored"):
+        with pytest.raises(ContextExistsError, match=r"would be the same .* where case is ignored"):
             ContextManager(name, root)
     assert list_contexts(root) == ["Alpha", "Straße"]
     assert ContextManager("Alpha", root).messages[0].content == "Alpha"

@@ -298,7 +298,7 @@ def test_a_second_step_that_fails_leaves_the_old_context(context, file, root, no
 
 
 def nested(levels):
-    value = []
+    value: list[object] = []
     for _ in range(levels):
         value = [value]
     return value

@@ -10,9 +10,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-# A line replaces the one before it. What is not such a line, written by whoever took the pipe for another, is ignored.
+_SHELL = "/bin/sh"
+# A line replaces the one before it. What is no such line, written by whoever takes the pipe for another, is ignored.
 _SCRIPT = """
 while read -r word processes; do
     if [ "$word" = running ]; then running=$processes; fi
@@ -21,52 +22,58 @@ if [ -n "$running" ]; then kill -9 $running; fi
 """
 
 
+@contextmanager
+def killed_with_us(process: int) -> Iterator[None]:
+    """While the block runs, ``process``, or its whole group if that is negative, dies when this process does.
+
+    Where no shell can be started the code is still bound by its time limit.
+    """
+    guardian = _guardian
+    guardian.update(guardian.running.add, process)
+    try:
+        yield
+    finally:
+        guardian.update(guardian.running.discard, process)
+
+
 class _Guardian:
     def __init__(self) -> None:
+        self.running: set[int] = set()
         self._lock = threading.Lock()
-        self._running: set[int] = set()
         self._shell: tuple[int, int] | None = None  # its process, and our end of its pipe
 
-    @contextmanager
-    def watching(self, process: int) -> Iterator[None]:
-        self._update(self._running.add, process)
-        try:
-            yield
-        finally:
-            self._update(self._running.discard, process)
-
-    def _update(self, change: Callable[[int], None], process: int) -> None:
-        with self._lock:
+    def update(self, change: Callable[[int], None], process: int) -> None:
+        if not hasattr(os, "posix_spawn"):
+            return
+        with self._lock, suppress(OSError):
             change(process)
             try:
                 self._tell()
             except BrokenPipeError:  # somebody killed the shell
-                self.close()
+                self.leave()
                 self._tell()
 
     def _tell(self) -> None:
         if self._shell is None:
             self._shell = _start()
-        os.write(self._shell[1], f"running {' '.join(map(str, self._running))}\n".encode())
+        os.write(self._shell[1], f"running {' '.join(map(str, self.running))}\n".encode())
 
-    def close(self) -> None:
-        """Let go of the shell, which is another process's, or has ended."""
+    def leave(self) -> None:
+        """Let go of a shell that has ended, or that is another process's."""
         if self._shell is not None:
             shell, pipe = self._shell
             self._shell = None
             os.close(pipe)
-            try:
+            with suppress(ChildProcessError):
                 os.waitpid(shell, os.WNOHANG)
-            except ChildProcessError:
-                pass
 
 
 def _start() -> tuple[int, int]:
     reading, writing = os.pipe()
     try:
-        # Nobody waits for the shell: it ends right after this process. Its session of its own keeps Ctrl-C from it.
+        # Nobody waits for the shell: it ends right after this process. A session of its own keeps Ctrl-C from it.
         shell = os.posix_spawn(
-            "/bin/sh",
+            _SHELL,
             ["sh", "-c", _SCRIPT],
             {},
             file_actions=[
@@ -84,19 +91,13 @@ def _start() -> tuple[int, int]:
     return shell, writing
 
 
-_guardian = _Guardian()
-
-
-def killed_with_us(process: int) -> AbstractContextManager[None]:
-    """While the block runs, ``process``, or its whole group if that is negative, dies when this process does.
-
-    Raises OSError when the system cannot start one more process.
-    """
-    return _guardian.watching(process)
-
-
-def _forget() -> None:
-    """In a fork's child: the pipe's end is its parent's, who would seem to live on while the child does."""
-    global _guardian
-    _guardian.close()
+def _after_fork() -> None:
+    """A fork has its parent's end of the pipe, and its parent would seem to live as long as the fork does."""
+    global _guardian  # noqa: PLW0603 - a fork starts anew, without a lock that may be taken
+    _guardian.leave()
     _guardian = _Guardian()
+
+
+_guardian = _Guardian()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

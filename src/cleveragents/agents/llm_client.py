@@ -153,6 +153,8 @@ def _check_address(agent: str, llm: str, base_url: str) -> None:
     if not fits:
         # Not shown: it may hold a key.
         raise llm_error(agent, llm, "its 'base_url' is not an address such as http://127.0.0.1:8080/v1")
+    if "?" in base_url or "#" in base_url:
+        raise llm_error(agent, llm, "its 'base_url' has a ? or a #; leave out what follows")
 
 
 def _key(agent: str, llm: str, named: str | None, usual: str | None) -> tuple[str | None, str | None]:

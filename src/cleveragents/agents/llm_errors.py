@@ -31,7 +31,8 @@ _WRONG_KEY = 401
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _CREDENTIALS = re.compile(
     r"\b(?i:bearer|basic)\s+[\w.~+/=*-]{8,}"  # what an Authorization header says
-    r"|\b(?:sk|pk|rk|gsk|xai|hf)[-_][\w.*-]{6,}|\bAIza[\w-]{10,}"  # keys of providers, masked ones too
+    r"|\b(?:sk|pk|rk|gsk|xai|hf|ghp)[-_][\w.*-]{6,}|\bAIza[\w-]{10,}"  # keys of providers, masked ones too
+    r"|\bey[\w-]{16,}\.[\w.-]+"  # tokens such as JSON Web Tokens
     r"|(?<=://)[^\s/@]+@"  # a URL's user and password
 )
 _VARIABLE = re.compile(r"[Ss]et (?:the |either )?`([A-Z][A-Z0-9_]+)`")
@@ -45,7 +46,9 @@ class UnreadableAnswerError(Exception):
 
 def llm_error(agent: str, llm: str, reason: str, *, temporary: bool = False) -> LLMError:
     """The error that ``llm`` gave ``agent``. Neither name nor reason reaches a terminal as anything but one line."""
-    return LLMError(agent, f"llm {_one_line(llm)}: {_one_line(reason, 4 * _SHOWN)}", temporary=temporary)
+    # A key may stand by mistake where the name belongs.
+    name = _one_line(_CREDENTIALS.sub("***", llm))
+    return LLMError(agent, f"llm {name}: {_one_line(reason, 4 * _SHOWN)}", temporary=temporary)
 
 
 @dataclass(frozen=True, slots=True)

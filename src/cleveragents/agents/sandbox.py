@@ -16,6 +16,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from cleveragents.agents.execution import PROCESSES, SIZE_LIMIT, Call, Limits, Printed, one_line, wait_for
+from cleveragents.agents.guardian import killed_with_us
 from cleveragents.domain.values import MAX_DEPTH, MAX_INTEGER_BITS, clean_text, json_object, json_value
 from cleveragents.errors import CodeError, InvalidValueError
 
@@ -117,10 +118,12 @@ async def run_sandboxed(code: str, variables: Mapping[str, Any], limits: Limits,
 
 
 def _checked(answer: Any, *names: str) -> list[Any]:
-    if isinstance(answer, tuple):
-        path, reason = answer
-        raise InvalidValueError(reason, path)
-    return [json_value(value, name) for value, name in zip(answer, names, strict=True)]
+    match answer:
+        case tuple((str(path), str(reason))):
+            raise InvalidValueError(reason, path)
+        case list() if len(answer) == len(names):
+            return [json_value(value, name) for value, name in zip(answer, names, strict=True)]
+    raise CodeError("the code replaced __answer, which the sandbox needs; choose another name")
 
 
 def _refuse_return(code: str) -> None:
@@ -154,7 +157,7 @@ def _checkout(limits: Limits) -> MontySession:
     with _starting:
         if process not in _pools:
             pool = Monty(min_processes=0, max_processes=PROCESSES)
-            pool.__enter__()  # never left: a worker ends by itself when this process does
+            pool.__enter__()  # never left: an idle worker ends by itself when this process does, a busy one by _session
             _pools[process] = pool
     return _pools[process].checkout(
         limits={"max_feed_duration_secs": limits.time, "max_memory": limits.memory},
@@ -228,6 +231,7 @@ def _session(call: Call, limits: Limits, printed: Printed) -> Iterator[Callable[
         worker = session.worker_pid
         if worker is not None:  # else it has died, and the first feed says so
             stack.enter_context(call.killed_by(lambda: _kill(worker)))
+            stack.enter_context(killed_with_us(worker))
         yield feed
 
 

@@ -19,6 +19,7 @@ from subprocess import PIPE, Popen
 from typing import IO, Any
 
 from cleveragents.agents.execution import SIZE_LIMIT, Call, Limits, Printed, one_line, wait_for
+from cleveragents.agents.guardian import killed_with_us
 from cleveragents.domain.values import dump_json, json_value, load_json
 from cleveragents.errors import CodeError, InvalidValueError
 
@@ -57,7 +58,7 @@ def _answer(call: Call, request: bytes, limits: Limits, printed: Printed) -> Any
         printed.write(decoder.decode(output))
 
     deadline = time.monotonic() + limits.time
-    with _start() as child:
+    with _start() as child, killed_with_us(-child.pid):
         try:
             with call.killed_by(lambda: _kill(child)):
                 answer = _exchange(child, request, deadline, show)

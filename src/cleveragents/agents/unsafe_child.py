@@ -20,12 +20,12 @@ def main() -> None:
     """Answer the request on standard input, by what was standard output."""
     request = json.loads(sys.stdin.buffer.read())
     answers = _set_apart()
-    # Should the parent be gone, nobody else would end this process.
+    # For the case that not only the parent is gone, but also what ends this process in its place.
     signal.setitimer(signal.ITIMER_REAL, request["time"] + 1)
     _limit_memory(request["memory"])
     answer = _run(request["code"], request["variables"], request["size"])
     for stream in (sys.stdout, sys.stderr):
-        with suppress(Exception):  # the code may have put anything there
+        with suppress(BaseException):  # the code may have put anything there
             stream.flush()
     with os.fdopen(answers, "wb") as pipe:
         pipe.write(answer.encode() + b"\n")
@@ -93,7 +93,7 @@ def _failure(error: BaseException) -> tuple[str, int | None]:
         frame = frame.tb_next
     try:
         text = str(error.msg if isinstance(error, SyntaxError) else error)[:_LONGEST_REASON]
-    except Exception:  # noqa: BLE001 - an exception of the code's own making
+    except BaseException:  # noqa: BLE001 - an exception of the code's own making
         text = ""
     name = type(error).__name__
     return f"{name}: {text}" if text else name, line

@@ -6,26 +6,22 @@ import math
 import sys
 from contextlib import ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from cleveragents.cli.context_name import ContextName
 from cleveragents.cli.interruption import interrupt_on_termination
-from cleveragents.cli.output import discard_stdout, say, show, show_json, typed_text
-from cleveragents.cli.progress import progress_line, usage_line
+from cleveragents.cli.output import say, typed_text
+from cleveragents.cli.printers import PRINTERS, Remarks, Start
+from cleveragents.cli.progress import usage_line
 from cleveragents.cli.session_id import SessionId
-from cleveragents.domain.history import content_text
-from cleveragents.domain.values import dump_json, terminal_text
 from cleveragents.errors import CleverAgentsError, SessionNotFoundError
 
 if TYPE_CHECKING:
-    from cleveragents.agents.base import AgentEvent, Listener
+    from cleveragents.agents.base import Listener
     from cleveragents.contexts import ContextManager
     from cleveragents.sessions.service import SessionService
-    from cleveragents.streams.router import RunResult
-
-OUTPUT_FORMATS = ("text", "json", "stream-json")
 
 
 def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> float:
@@ -47,7 +43,7 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
 @click.option("--llm", metavar="NAME", help="Use this llm for every llm agent: provider:model, local or gguf:/path.")
 @click.option(
     "--output-format",
-    type=click.Choice(OUTPUT_FORMATS),
+    type=click.Choice(list(PRINTERS)),
     default="text",
     show_default=True,
     help="Text; one JSON document; or one JSON object a line, as things happen.",
@@ -117,7 +113,7 @@ def run(
             from cleveragents.cli.batch import run_batch
 
             def listener(line: int) -> Listener:
-                return _Remarks(verbose=verbose, before=f"line {line}: ").event
+                return Remarks(verbose=verbose, before=f"line {line}: ").event
 
             return run_batch(
                 app, batch, concurrency=concurrency, output=output, resume=resume, usage=usage, listener=listener
@@ -125,8 +121,8 @@ def run(
         session_id = None if sessions is None else _session(sessions, session, app.config.name, new=new_session)
         conversation = _conversation(context)
         live = not no_stream and not verbose and sys.stdout.isatty()
-        start: _Start = {"actor": app.config.name, "context": context, "session": session_id}
-        printer = _PRINTERS[output_format](start, app.answering_agent if live else None, verbose=verbose)
+        start: Start = {"actor": app.config.name, "context": context, "session": session_id}
+        printer = PRINTERS[output_format](start, app.answering_agent if live else None, verbose=verbose)
         try:
             result = app.run_sync(asked, context=conversation, session_id=session_id, listener=printer.event, wait=wait)
         except BaseException as error:
@@ -208,142 +204,3 @@ def _session(sessions: SessionService, reference: str | None, actor: str, *, new
     if not newest:
         raise SessionNotFoundError(f"there is no session of {actor} yet; '--new-session' begins one")
     return newest[0].session_id
-
-
-_Start = dict[str, str | None]
-"""The actor, and the context or session of a run, as JSON outputs show them."""
-
-
-class _Remarks:
-    """What is said on stderr during a run: what tools print and, when ``verbose``, what happens between agents."""
-
-    def __init__(self, *, verbose: bool, before: str = "") -> None:
-        self._verbose = verbose
-        self._before = before
-
-    def event(self, event: AgentEvent) -> None:
-        """Say what there is to say now."""
-        from cleveragents.agents.base import ToolPrinted
-
-        if isinstance(event, ToolPrinted):
-            say(event.text.removesuffix("\n"))
-        elif self._verbose and (line := progress_line(event)):
-            say(self._before + line)
-
-
-class _TextPrinter(_Remarks):
-    """The answer alone on stdout, as it arrives when ``live``; all else on stderr."""
-
-    def __init__(self, start: _Start, live_agent: str | None, *, verbose: bool) -> None:  # noqa: ARG002 - one form
-        super().__init__(verbose=verbose)
-        self._live_agent = live_agent
-        self._line_open = False
-
-    def event(self, event: AgentEvent) -> None:
-        """Show what can be shown now."""
-        from cleveragents.agents.base import TextDelta
-
-        super().event(event)
-        if isinstance(event, TextDelta) and event.agent == self._live_agent:
-            print(terminal_text(event.text), end="", flush=True)
-            self._line_open = True
-
-    def result(self, result: RunResult) -> None:
-        """Show every output, unless it has been seen already."""
-        if self._line_open:
-            print()
-            return
-        for output in result.outputs:
-            show(content_text(output))
-
-    def failed(self, _error: BaseException) -> None:
-        """Leave the error message a line of its own."""
-        if self._line_open:
-            print(flush=True)
-
-
-class _JSONPrinter(_Remarks):
-    """One JSON document on stdout."""
-
-    def __init__(self, start: _Start, live_agent: str | None, *, verbose: bool) -> None:  # noqa: ARG002 - one form
-        super().__init__(verbose=verbose)
-        self._start = start
-
-    def document(self, result: RunResult) -> dict[str, Any]:
-        """The result of a run as JSON data."""
-        return {
-            **self._start,
-            "output": result.output,
-            "outputs": result.outputs,
-            "errors": [str(error) for error in result.errors],
-            "global_context": result.context,
-            "usage": {
-                "input_tokens": result.usage.input_tokens,
-                "output_tokens": result.usage.output_tokens,
-                "cached_tokens": result.usage.cached_tokens,
-                "requests": result.usage.requests,
-                "cost": None if result.usage.cost is None else float(result.usage.cost),
-            },
-        }
-
-    def result(self, result: RunResult) -> None:
-        """Show the document."""
-        show_json(self.document(result))
-
-    def failed(self, error: BaseException) -> None:
-        """Nothing on stdout: the error goes to stderr."""
-
-
-class _StreamJSONPrinter(_JSONPrinter):
-    """One JSON object a line, as things happen; docs/commands.md describes each kind."""
-
-    def __init__(self, start: _Start, live_agent: str | None, *, verbose: bool) -> None:
-        super().__init__(start, live_agent, verbose=verbose)
-        self._reader_gone = False
-        self._emit("start", **self._start)
-
-    def event(self, event: AgentEvent) -> None:
-        """One line for the event."""
-        from cleveragents.agents.base import TextDelta, ToolCalled, ToolReturned
-
-        super().event(event)
-        if isinstance(event, TextDelta):
-            self._emit("text", agent=event.agent, text=event.text)
-        elif isinstance(event, ToolCalled):
-            self._emit("tool_call", agent=event.agent, tool=event.tool, id=event.call_id, arguments=event.arguments)
-        elif isinstance(event, ToolReturned):
-            self._emit(
-                "tool_result",
-                agent=event.agent,
-                tool=event.tool,
-                id=event.call_id,
-                content=event.content,
-                failed=event.failed,
-            )
-
-    def result(self, result: RunResult) -> None:
-        """The last line: the same document as ``json`` prints."""
-        for error in result.errors:
-            self._emit("error", message=str(error))
-        self._emit("result", **self.document(result))
-
-    def failed(self, error: BaseException) -> None:
-        """The last line of a run that failed."""
-        self._emit("error", message=str(error) or "interrupted")
-
-    def _emit(self, kind: str, **values: Any) -> None:
-        """Print one line. A reader that has gone must not end the turn: it goes on and is saved."""
-        if self._reader_gone:
-            return
-        try:
-            print(dump_json({"type": kind, **values}), flush=True)
-        except BrokenPipeError:
-            self._reader_gone = True
-            discard_stdout()
-
-
-_PRINTERS: dict[str, type[_TextPrinter | _JSONPrinter]] = {
-    "text": _TextPrinter,
-    "json": _JSONPrinter,
-    "stream-json": _StreamJSONPrinter,
-}

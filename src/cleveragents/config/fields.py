@@ -167,6 +167,8 @@ def _variable(match: re.Match[str]) -> str:
 
 def llm_name(name: str) -> str:
     """``name`` if it names an llm; else a ValueError that says what it is not."""
+    if "${" in name:
+        _refuse("has a variable, as only base_url can; write the name out")
     path = name.removeprefix("gguf:")
     is_path = path != name and bool(path.strip())
     if name != "local" and not is_path and not re.fullmatch(_PROVIDER_MODEL, name):
@@ -183,6 +185,8 @@ def _base_url(url: str) -> str:
         valid = False
     if not valid or re.search(r"\s", url):
         _complain("is not an address such as http://127.0.0.1:8080/v1")
+    if "?" in url or "#" in url:
+        _complain("has a ? or a #, after which the paths of requests would be lost; leave out what follows")
     return url
 
 
@@ -204,12 +208,14 @@ def _text_schema(pattern: str) -> WithJsonSchema:
 
 LLMName = Annotated[
     str,
-    BeforeValidator(_expanded),
     AfterValidator(llm_name),
-    _text_schema(rf"^local$|^gguf:\s*\S|^{_PROVIDER_MODEL}$|\$\{{"),
+    _text_schema(rf"^(?!.*\$\{{)(local$|gguf:\s*\S|{_PROVIDER_MODEL}$)"),
 ]
 BaseURL = Annotated[
-    str, BeforeValidator(_expanded), AfterValidator(_base_url), _text_schema(r"^https?://[^\s/]\S*$|\$\{")
+    str,
+    BeforeValidator(_expanded),
+    AfterValidator(_base_url),
+    _text_schema(r"^https?://[^\s/?#][^\s?#]*$|^[^?#]*\$\{[^?#]*$"),
 ]
 VariableName = Annotated[str, AfterValidator(_variable_name), _text_schema(f"^{_VARIABLE}$")]
 

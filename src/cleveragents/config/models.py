@@ -61,7 +61,7 @@ class LLMAgentConfig(Section):
     type: Literal["llm"] = Field(default="llm", description="llm: an agent that asks an llm.")
     llm: LLMName = Field(
         description="provider:model (such as openai:gpt-5-mini), local for the built-in small llm, or "
-        "gguf:/path/to/file.gguf. ${NAME} stands for an environment variable."
+        "gguf:/path/to/file.gguf."
     )
     system_prompt: Text = Field(
         default="", description="What the llm is told first; {{ context.key }} shows a value of the global context."
