@@ -84,8 +84,8 @@ def show(what: str, ours: float, other: float, limit: float) -> None:
     print(f"  {what:48} {ours:9.1f} us {other:9.1f} us  ratio {ours / other:5.2f} (at most {limit:g})")
 
 
-def rate(what: str, found: float, least: str) -> None:
-    print(f"  {what:48} {found:9,.0f} a second (at least {least})")
+def rate(what: str, found: float, least: str = "") -> None:
+    print(f"  {what:48} {found:9,.0f} a second{f' (at least {least})' if least else ''}")
 
 
 def beside_a_bare_driver(url: str) -> None:
@@ -143,7 +143,7 @@ def writing_together(url: str, *, apart: bool, writers: int = 4, count: int = 25
             found = sum(map(sessions.count, set(targets)))
             assert found == writers * count  # noqa: S101 - a rate of lost messages is worth nothing
     where = "each to its own session" if apart else "to one session"
-    rate(f"{writers} processes x {count} appends {where}", statistics.median(rates), "1,000 on SQLite")
+    rate(f"{writers} processes x {count} appends {where}", statistics.median(rates), "" if apart else "1,000 on SQLite")
 
 
 def a_long_one_among_many(few_url: str, many_url: str) -> None:

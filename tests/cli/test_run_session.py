@@ -60,6 +60,13 @@ def begin(home, config, scripted_llm, **more):
     return done.stderr.removeprefix("session: ").strip()
 
 
+def unkept(done, code):
+    """The one line on stderr of a run that has shown its answer, and failed to keep it."""
+    assert (done.returncode, done.stdout) == (code, "Paris.\n"), done.stderr
+    (line,) = done.stderr.splitlines()
+    return line
+
+
 # --- which session -----------------------------------------------------------------------------------------
 
 
@@ -220,7 +227,7 @@ def test_c82_a_session_deleted_during_a_run_is_said_and_does_not_come_back(home,
 
     scripted_llm.script(delete)
     done = command("run", config, "Capital?", "--continue", home=home)
-    assert session_id in one_line(done, 3)
+    assert session_id in unkept(done, 3)
     with open_sessions(database(home)) as sessions:
         assert sessions.list() == []
 
@@ -238,7 +245,7 @@ def test_c10_a_save_waits_for_another_writer_and_says_when_that_takes_too_long(h
         url = f"{database(home)}?busy_timeout=0.5"
         done = command("run", config, "q1", "--continue", home=home, env={"CLEVERAGENTS_DATABASE_URL": url})
         other.rollback()
-        assert "in use" in one_line(done, 6)
+        assert "in use" in unkept(done, 6)
         scripted_llm.script(lock)
         child = subprocess.Popen(
             [*COMMAND, "run", str(config), "q2", "--continue", "--output-format", "stream-json"],
@@ -320,7 +327,7 @@ def test_a_database_server_that_goes_away_in_the_middle_of_a_turn(tmp_path, home
         # Away: one line, and the question is there.
         scripted_llm.script(after(server.halt))
         done = command("run", config, "q2", "--continue", home=home, env=shared)
-        assert "cannot use the database" in one_line(done, 1)
+        assert "cannot use the database" in unkept(done, 1)
         server.restart()
         scripted_llm.script(strictly(says("Rome.")))
         assert command("run", config, "q3", "--continue", home=home, env=shared).returncode == 0

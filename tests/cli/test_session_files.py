@@ -206,6 +206,14 @@ def test_verify_tells_that_a_session_and_its_file_are_whole(run, talk, here, sto
         assert facts == {"file": expected, "session_id": talk, "messages": 5, "checksum": stated}
 
 
+def test_files_are_found_in_a_locale_that_is_not_utf_8(run, talk, here):
+    env = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    ok(run("export", talk, "--output", "é.json", env=env))
+    assert files(here) == ["é.json"]
+    assert json.loads(ok(run("verify", "é.json", "--format", "json", env=env)))["file"] == "é.json"
+    ok(run("import", "é.json", env=env))
+
+
 def test_verify_tells_of_damage_in_the_database(run, talk, home):
     from cleveragents.bootstrap import open_database
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from cleveragents.domain.identifiers import new_ulid
 from cleveragents.domain.session import Session
 from support.command import environment
+from support.pages import page
 
 PAGE = (Path(__file__).parents[2] / "docs" / "sessions.md").read_text(encoding="utf-8")
 
@@ -19,7 +20,8 @@ def blocks(language):
 
 def test_every_command_of_the_page_works_as_it_stands_there(tmp_path):
     env = environment(tmp_path / "home", {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"})
-    commands = [line[2:] for line in blocks("console")[0].splitlines()]
+    (block,) = page("sessions.md").section("The database").blocks("console")
+    commands = [line[2:] for line in block.splitlines()]
     assert len(commands) == 5
     script = "set -ex\n" + "\n".join(commands)
     done = subprocess.run(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -118,12 +119,12 @@ def verify(what: str, format_: str) -> None:
     from cleveragents.bootstrap import open_sessions
     from cleveragents.sessions.transfer import read_document, session_of
 
-    file = Path(what)
+    file = Path(os.fsdecode(what.encode("utf-8", "surrogateescape")))  # typed_text, undone
     if file.is_file():
         with _named(file):
             document = read_document(_content(file))
             found = session_of(document)
-        facts = {"file": str(file), "session_id": found.session_id, "messages": found.message_count}
+        facts = {"file": what, "session_id": found.session_id, "messages": found.message_count}
         facts["checksum"] = document["checksum"]
     elif any(character in what for character in "./\\"):
         raise click.BadParameter(f"there is no file {what!r}", param_hint="'ID|FILE'")
