@@ -182,10 +182,10 @@ def test_a_changed_copy_of_what_was_imported_is_told_to_be_changed(run, talk, he
     assert "checksum does not match" in one_line(run("import", file), 5)
 
 
-def test_a_missing_file_is_wrong_usage(run, home):
-    assert "nothing.json" in one_line(run("import", "nothing.json"), 2)
-    assert "no file 'nothing.json'" in one_line(run("verify", "nothing.json"), 2)
-    assert "no file 'none/x'" in one_line(run("verify", "none/x"), 2)
+def test_a_missing_file_is_not_found(run, home):
+    assert "no file 'nothing.json'" in one_line(run("import", "nothing.json"), 3)
+    assert "no file 'nothing.json'" in one_line(run("verify", "nothing.json"), 3)
+    assert "no file 'none/x'" in one_line(run("verify", "none/x"), 3)
     assert "FILE" in one_line(run("import"), 2)
     assert "FILE" in one_line(run("import", ".", "--from-context", "x"), 2)
     assert not home.exists()

@@ -15,7 +15,7 @@ from cleveragents.cli.context_name import ContextName
 from cleveragents.cli.output import format_option, say, show_bytes, show_json, typed_text
 from cleveragents.cli.output import show as show_text
 from cleveragents.cli.session_id import SessionId, id_argument
-from cleveragents.errors import InvalidValueError, SessionImportError
+from cleveragents.errors import InvalidValueError, SessionImportError, SessionNotFoundError
 
 if TYPE_CHECKING:
     from cleveragents.domain.session import Session
@@ -50,7 +50,7 @@ def export(id_: str, output: Path | None, force: bool) -> None:
 
 
 @click.command("import", epilog="Example: cleveragents session import holidays.json")
-@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
+@click.argument("file", required=False, type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--from-context", "context", type=ContextName(), metavar="NAME", help="Import this context instead.")
 @click.option("--again", is_flag=True, help="Import it although it was imported already.")
 def import_(file: Path | None, context: str | None, again: bool) -> None:
@@ -63,6 +63,8 @@ def import_(file: Path | None, context: str | None, again: bool) -> None:
 
     if (file is None) == (context is None):
         raise click.UsageError("give either a FILE or --from-context NAME")
+    if file is not None and file != Path("-") and not file.exists():
+        raise SessionNotFoundError(f"there is no file {str(file)!r} to import")
     with open_sessions() as sessions:
         made = _from_context(sessions, context, again) if file is None else _from_file(sessions, file, again)
     print(made.session_id)
@@ -127,7 +129,7 @@ def verify(what: str, format_: str) -> None:
         facts = {"file": what, "session_id": found.session_id, "messages": found.message_count}
         facts["checksum"] = document["checksum"]
     elif any(character in what for character in "./\\"):
-        raise click.BadParameter(f"there is no file {what!r}", param_hint="'ID|FILE'")
+        raise SessionNotFoundError(f"there is no file {what!r} to verify")
     else:
         with open_sessions() as sessions:
             session_id = sessions.find(what)
