@@ -240,7 +240,10 @@ def test_workers_that_die_while_nobody_uses_them_are_replaced():
 BUSY = """
 def busy(pid):
     # It has computed longer than it takes to start.
-    times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    try:
+        times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        return False  # it has ended since it was listed
     return int(times[11]) + int(times[12]) >= 50
 
 def begin(code, unsafe=""):
