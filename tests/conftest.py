@@ -1,7 +1,16 @@
+import signal
+
 import pytest
 
 from support.postgres import PostgresServer
 from support.scripted_llm import ScriptedLLM
+
+
+def pytest_configure():
+    # A script's background job ignores Ctrl-C, and nohup the end of a terminal: what is tested must not inherit that.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    if hasattr(signal, "SIGHUP"):
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture(scope="session")
