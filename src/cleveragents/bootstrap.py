@@ -38,7 +38,8 @@ def open_database(url: str | None = None, schema: Schema = CURRENT) -> Database:
     ``postgresql+psycopg://user@host/name``. Both take
     ``?busy_timeout=SECONDS``, SQLite also ``?journal_mode=delete``. Raises InvalidSettingError for any other.
     """
-    url = url or os.environ.get("CLEVERAGENTS_DATABASE_URL") or f"sqlite:///{data_home() / DATABASE_FILE}"
+    if url is None:
+        url = os.environ.get("CLEVERAGENTS_DATABASE_URL") or f"sqlite:///{data_home() / DATABASE_FILE}"
     try:
         parts = urlsplit(url)
     except ValueError as error:

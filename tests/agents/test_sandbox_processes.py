@@ -242,7 +242,7 @@ def busy(pid):
     # It has computed longer than it takes to start.
     try:
         times = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except FileNotFoundError:
+    except OSError:
         return False  # it has ended since it was listed
     return int(times[11]) + int(times[12]) >= 50
 
