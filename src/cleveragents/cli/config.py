@@ -96,7 +96,7 @@ def _settings(loaded: AppConfig) -> dict[str, Any]:
         if agent.get("base_url"):
             # Whoever puts a password or a token into an address does not want to see it here.
             parts = urlsplit(agent["base_url"])
-            agent["base_url"] = parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+            agent["base_url"] = parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()
     return settings
 
 
