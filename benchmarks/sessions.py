@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 
 from cleveragents import MessageDraft, SessionService, open_sessions
-from cleveragents.storage.engine import statements
+from cleveragents.sessions.sql.database import statements
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.postgres import PostgresServer

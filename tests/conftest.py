@@ -24,7 +24,7 @@ def postgres():
 @pytest.fixture(scope="session")
 def postgres_url(postgres):
     """The URL of a database of the current schema, which tests share one after the other."""
-    from cleveragents.bootstrap import open_database
+    from cleveragents.sessions.open import open_database
 
     url = postgres.new_database()
     database = open_database(url)

@@ -11,17 +11,21 @@ from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cleveragents.agents.base import AgentEvent, Listener, LLMUsed, Message, TextDelta, Usage, listening
+from cleveragents.agents.agent import Message
 from cleveragents.agents.build import build_agents
+from cleveragents.agents.events import AgentEvent, Listener, LLMUsed, TextDelta, listening
 from cleveragents.config import AppConfig, load_config
-from cleveragents.config.checks import FAIL, SKIP
 from cleveragents.config.fields import checked_temperature, llm_name, shown
 from cleveragents.config.operators import ModifierConfig, RetryConfig
-from cleveragents.domain.history import Window, content_text, format_prompt
-from cleveragents.domain.merge import Changes, difference, merged
-from cleveragents.domain.values import clean_text
+from cleveragents.config.vocabulary import FAIL, SKIP
+from cleveragents.conversation.content import content_text
+from cleveragents.conversation.prompt import format_prompt
+from cleveragents.conversation.transcript import Window
+from cleveragents.conversation.usage import Usage
 from cleveragents.errors import CleverAgentsError, ContextBusyError, InvalidSettingError
 from cleveragents.streams.router import RunResult, StreamRouter, result_of
+from cleveragents.values.merge import Changes, difference, merged
+from cleveragents.values.text import clean_text
 
 if TYPE_CHECKING:
     from cleveragents.contexts import ContextManager
@@ -176,7 +180,7 @@ class CleverAgentsApp:
     async def _run_on(self, session_id: str, prompt: str, listener: Listener | None, wait: float) -> RunResult:
         if self._sessions is None:
             raise InvalidSettingError("a run on a session needs sessions=, such as open_sessions()")
-        from cleveragents.turns import SessionTurn
+        from cleveragents.turns.session import SessionTurn
 
         limits = self.config.history.window
         window = None if limits is None else Window(**limits.model_dump())

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from cleveragents import LLMAgent, Message, Usage
-from cleveragents.agents.base import TextDelta, listening
+from cleveragents.agents.events import TextDelta, listening
 from support.llms import ask, failure, text_of, told
 from support.scripted_llm import fails, hangs, says, sends
 
@@ -269,7 +269,7 @@ def test_a_listener_that_fails_is_not_taken_for_the_llm(scripted_llm, agent):
 def test_importing_the_agent_imports_no_library_for_llms():
     code = """if True:
         import sys
-        import cleveragents.agents.llm
+        import cleveragents.agents.llm.agent
         from cleveragents import LLMAgent
         LLMAgent("a", "openai:gpt-5-mini", system_prompt="{{ context.a }}", tools=[])
         heavy = {"pydantic_ai", "pydantic", "openai", "httpx", "httpx2", "jinja2", "xllamacpp", "anyio", "ssl"}

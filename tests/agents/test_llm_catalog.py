@@ -7,8 +7,8 @@ from genai_prices import types
 from genai_prices.data_snapshot import DataSnapshot, set_custom_snapshot
 from pydantic_ai.usage import RequestUsage
 
-from cleveragents.agents.base import Usage
-from cleveragents.agents.catalog import UNKNOWN_LIMIT, request_usage, token_limit
+from cleveragents.agents.llm.known import UNKNOWN_LIMIT, request_usage, token_limit
+from cleveragents.conversation.usage import Usage
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 import pytest
 
 from cleveragents import LLMAgent, Message
-from cleveragents.agents import local_llm
-from cleveragents.agents.base import TextDelta, listening
-from cleveragents.domain.history import format_prompt
+from cleveragents.agents.events import TextDelta, listening
+from cleveragents.agents.llm import local as local_llm
+from cleveragents.conversation.prompt import format_prompt
 from support.llms import ask, failure, told
 
 
@@ -145,8 +145,8 @@ def test_a_missing_package_is_named_with_the_command(monkeypatch, module, comman
 SCRIPT = """if True:
     import asyncio, sys
     from cleveragents import LLMAgent, Message
-    from cleveragents.agents import local_llm
-    from cleveragents.agents.base import listening
+    from cleveragents.agents.llm import local as local_llm
+    from cleveragents.agents.events import listening
     agent = LLMAgent("a", "local", max_tokens=5000)
 
     async def main():

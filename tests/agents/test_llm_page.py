@@ -8,9 +8,10 @@ from pathlib import Path
 import pytest
 
 from cleveragents import load_config
-from cleveragents.agents import local_llm, prompts
-from cleveragents.agents.llm import MAX_TOOL_ROUNDS
-from cleveragents.agents.llm_errors import EXTRAS
+from cleveragents.agents.llm import local as local_llm
+from cleveragents.agents.llm import system_prompt as prompts
+from cleveragents.agents.llm.agent import MAX_TOOL_ROUNDS
+from cleveragents.agents.llm.errors import EXTRAS
 from support.command import environment
 
 PAGE = (Path(__file__).parents[2] / "docs" / "llms.md").read_text(encoding="utf-8")

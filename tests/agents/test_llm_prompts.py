@@ -3,7 +3,7 @@
 import pytest
 
 from cleveragents import LLMAgent
-from cleveragents.agents.prompts import MAX_CHARACTERS, render_prompt
+from cleveragents.agents.llm.system_prompt import MAX_CHARACTERS, render_prompt
 from cleveragents.errors import LLMError
 from support.llms import ask
 

@@ -6,9 +6,9 @@ import json
 import pytest
 
 from cleveragents import LLMAgent, Message, Reply, ToolAgent, Usage
-from cleveragents.agents.base import TextDelta, ToolCalled, ToolReturned
-from cleveragents.agents.llm import MAX_TOOL_ROUNDS
-from cleveragents.domain.merge import merged
+from cleveragents.agents.events import TextDelta, ToolCalled, ToolReturned
+from cleveragents.agents.llm.agent import MAX_TOOL_ROUNDS
+from cleveragents.values.merge import merged
 from support.llms import ask, failure, text_of, told
 from support.scripted_llm import calls, fails, hangs, says
 

@@ -6,7 +6,7 @@ import decimal
 
 import pytest
 
-from cleveragents.agents.sandbox import evaluate
+from cleveragents.agents.tool.sandbox import evaluate
 from cleveragents.errors import CodeError
 
 VARIABLES = {

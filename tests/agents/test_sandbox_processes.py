@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from cleveragents import Message, ToolAgent
-from cleveragents.agents.sandbox import evaluate
+from cleveragents.agents.tool.sandbox import evaluate
 from cleveragents.errors import ToolError
 from support.tools import call, everywhere, failure
 

@@ -9,8 +9,8 @@ from types import MappingProxyType
 import pytest
 
 from cleveragents import Message, ToolAgent
-from cleveragents.domain.merge import merged
 from cleveragents.errors import InvalidSettingError, ToolError
+from cleveragents.values.merge import merged
 from support.tools import call, everywhere, failure, printed
 
 CONTEXT = {"stage": "plan", "items": ["a"], "nested": {"keep": 1, "drop": 2}, "gone": None}

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from cleveragents import load_config
-from cleveragents.agents.execution import MEMORY_LIMIT, PRINT_LIMIT, PROCESSES, SIZE_LIMIT, TIME_LIMIT
-from cleveragents.agents.unsafe import PASSED_ON
+from cleveragents.agents.tool.limits import MEMORY_LIMIT, PRINT_LIMIT, PROCESSES, SIZE_LIMIT, TIME_LIMIT
+from cleveragents.agents.tool.unsafe import PASSED_ON
 from cleveragents.config import ToolAgentConfig
-from cleveragents.domain.values import MAX_DEPTH
+from cleveragents.values.json import MAX_DEPTH
 from support.command import environment
 from support.tools import call, everywhere, failure
 

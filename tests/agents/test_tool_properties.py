@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from cleveragents.agents.sandbox import evaluate
-from cleveragents.domain.merge import merged
+from cleveragents.agents.tool.sandbox import evaluate
+from cleveragents.values.merge import merged
 from support.tools import call
 
 KEYS = st.sampled_from(["a", "b", "c", "é", "x y", "1", ""])

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from cleveragents import AppConfig, CleverAgentsApp, ContextManager, MessageDraft, SessionService, open_sessions
-from cleveragents.agents.base import TextDelta, ToolCalled
-from cleveragents.domain.history import INTERRUPTED, NO_ANSWER
+from cleveragents.agents.events import TextDelta, ToolCalled
+from cleveragents.conversation.content import INTERRUPTED, NO_ANSWER
 from cleveragents.errors import (
     InvalidSettingError,
     LLMError,

@@ -15,8 +15,8 @@ from support.strict import SYSTEM, faults
 # parent never uses the sandbox, nor holds a database open: a fork could not share them. Prints what it found wrong.
 KILLER = """
 import json, os, random, signal, sys
-import cleveragents.agents.sandbox, cleveragents.agents.llm_client, cleveragents.agents.llm_history, pydantic_monty
-import cleveragents.agents.catalog, cleveragents.turns, genai_prices
+import cleveragents.agents.llm.client, cleveragents.agents.llm.pydantic_messages, cleveragents.agents.llm.known
+import cleveragents.agents.tool.sandbox, pydantic_monty, cleveragents.turns.session, genai_prices
 from cleveragents import AppConfig, CleverAgentsApp, open_sessions
 
 url, session_id, kills = sys.argv[1], sys.argv[2], int(sys.argv[3])

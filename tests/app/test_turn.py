@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from cleveragents import AppConfig, CleverAgentsApp, ContextManager
-from cleveragents.agents.base import TextDelta
+from cleveragents.agents.events import TextDelta
 from cleveragents.errors import (
     ContextBusyError,
     ContextNotFoundError,

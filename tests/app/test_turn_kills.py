@@ -20,7 +20,7 @@ CONFIG = {
 KILLER = """
 import json, os, random, signal, sys
 from pathlib import Path
-import cleveragents.agents.sandbox, pydantic_monty
+import cleveragents.agents.tool.sandbox, pydantic_monty
 from cleveragents import AppConfig, CleverAgentsApp, ContextManager
 
 root, kills, config = Path(sys.argv[1]), int(sys.argv[2]), AppConfig.model_validate(json.loads(sys.argv[3]))

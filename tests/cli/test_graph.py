@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleveragents import AppConfig
-from cleveragents.cli.graph import FORMATS
-from cleveragents.domain.values import terminal_text
+from cleveragents.config.graph import FORMATS
+from cleveragents.values.text import terminal_text
 from support.command import command, one_line
 
 FILE = """

@@ -12,10 +12,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cleveragents import MessageDraft, SessionService, open_sessions
-from cleveragents.bootstrap import open_database
 from cleveragents.cli.session import COMMANDS as ALL_COMMANDS
-from cleveragents.domain.identifiers import new_ulid
-from cleveragents.storage.sql_sessions import SqlSessionRepository
+from cleveragents.sessions.open import open_database
+from cleveragents.sessions.sql.store import SqlSessionRepository
+from cleveragents.values.ids import new_ulid
 from support.command import COMMAND, command, environment, one_line
 from support.pages import page
 

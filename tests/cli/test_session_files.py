@@ -10,7 +10,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from cleveragents import ContextManager, MessageDraft, list_contexts, open_sessions
-from cleveragents.domain.canonical import checksum
+from cleveragents.values.canonical import checksum
 from support.command import COMMAND, command, environment, one_line
 from support.pages import page
 
@@ -215,7 +215,7 @@ def test_files_are_found_in_a_locale_that_is_not_utf_8(run, talk, here):
 
 
 def test_verify_tells_of_damage_in_the_database(run, talk, home):
-    from cleveragents.bootstrap import open_database
+    from cleveragents.sessions.open import open_database
 
     database = open_database(f"sqlite:///{home / 'cleveragents.db'}")
     with database.writing() as db:

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from cleveragents import ContextManager, list_contexts
+from cleveragents.disk import locks
 from cleveragents.errors import ContextBusyError, ContextNotFoundError
-from cleveragents.storage import locks
 
 COMMON = """
 import sys

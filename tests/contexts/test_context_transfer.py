@@ -13,8 +13,6 @@ import pytest
 
 from cleveragents import ContextManager, list_contexts
 from cleveragents.contexts import transfer
-from cleveragents.domain.canonical import checksum
-from cleveragents.domain.values import MAX_DEPTH
 from cleveragents.errors import (
     ContextExistsError,
     ContextImportError,
@@ -22,6 +20,8 @@ from cleveragents.errors import (
     InvalidValueError,
     StorageError,
 )
+from cleveragents.values.canonical import checksum
+from cleveragents.values.json import MAX_DEPTH
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-from cleveragents.domain.identifiers import new_ulid
-from cleveragents.domain.session import Session
+from cleveragents.sessions.session import Session
+from cleveragents.values.ids import new_ulid
 from support.command import environment
 from support.pages import page
 

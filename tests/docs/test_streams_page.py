@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from cleveragents import CleverAgentsApp, load_config
-from cleveragents.cli.graph import FORMATS
 from cleveragents.config import OPERATORS
-from cleveragents.domain.history import content_text
+from cleveragents.config.graph import FORMATS
+from cleveragents.conversation.content import content_text
 from cleveragents.errors import CleverAgentsError
 
 PAGE = (Path(__file__).parents[2] / "docs" / "streams.md").read_text(encoding="utf-8")

@@ -4,7 +4,7 @@ import pytest
 from pytest_bdd import given, parsers, scenarios, then, when
 
 from cleveragents import TokenUsage, errors, open_sessions
-from cleveragents.domain.identifiers import new_ulid, parse_ulid
+from cleveragents.values.ids import new_ulid, parse_ulid
 
 scenarios("session_persistence.feature")
 

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleveragents import MessageDraft, errors, open_sessions
-from cleveragents.domain.canonical import canonical_json, checksum
-from cleveragents.sessions import transfer
+from cleveragents.sessions import document as transfer
+from cleveragents.values.canonical import canonical_json, checksum
 
 VERIFIER = Path(__file__).with_name("verify.js")
 PLANS = ["01BX5ZZKBKACTAV9WEVGEMMVRZ", "01ARZ3NDEKTSV4RRFFQ69G5FAV"]

@@ -17,10 +17,10 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import create_engine, inspect, text
 
 from cleveragents import SessionService, errors, open_sessions
-from cleveragents.bootstrap import open_database
-from cleveragents.storage.migrate import CURRENT, Schema
-from cleveragents.storage.sql_sessions import SqlSessionRepository
-from cleveragents.storage.tables import metadata as declared
+from cleveragents.sessions.open import open_database
+from cleveragents.sessions.sql.migrate import CURRENT, Schema
+from cleveragents.sessions.sql.store import SqlSessionRepository
+from cleveragents.sessions.sql.tables import metadata as declared
 
 DATA = Path(__file__).with_name("data")
 ROOT = Path(__file__).parents[2]
@@ -266,8 +266,8 @@ class TestInterruption:
         killing = next_schema(tmp_path, "os.kill(os.getpid(), 9)")
         program = (
             "import sys; from pathlib import Path\n"
-            "from cleveragents.bootstrap import open_database\n"
-            "from cleveragents.storage.migrate import Schema\n"
+            "from cleveragents.sessions.open import open_database\n"
+            "from cleveragents.sessions.sql.migrate import Schema\n"
             "open_database(sys.argv[1], Schema(Path(sys.argv[2]), '0002')).upgrade()\n"
         )
         killed = subprocess.run([sys.executable, "-c", program, frozen_url, str(killing.scripts)], check=False)

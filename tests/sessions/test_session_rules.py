@@ -19,7 +19,7 @@ from cleveragents import (
     TokenUsage,
     errors,
 )
-from cleveragents.domain.usage import MAX_COUNT, UsageEntry, dollars, money_text, parse_money
+from cleveragents.conversation.usage import MAX_COUNT, UsageEntry, dollars, money_text, parse_money
 
 ID = "01KB1A2B3C4D5E6F7G8H9JKMNP"
 PLAN = "01BX5ZZKBKACTAV9WEVGEMMVRZ"
@@ -108,7 +108,7 @@ class TestContent:
 
 
 class TestValues:
-    """One rule for everything that is stored as JSON; domain/values.py has tests of its own."""
+    """One rule for everything that is stored as JSON; values/json.py has tests of its own."""
 
     def test_c34_values_are_converted_or_refused_the_same_way_everywhere(self):
         when = dt.datetime(2026, 1, 2, 3, 4, 5, tzinfo=dt.UTC)

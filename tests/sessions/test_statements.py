@@ -9,15 +9,17 @@ import tracemalloc
 import pytest
 
 from cleveragents import open_sessions
-from cleveragents.bootstrap import open_database
-from cleveragents.domain.identifiers import new_ulid
-from cleveragents.storage import queries
+from cleveragents.sessions.open import open_database
+from cleveragents.sessions.sql import queries
+from cleveragents.values.ids import new_ulid
 
 SMALL, LONG = 12_000, 10_000
 
 
 def test_the_texts_on_file_are_what_the_queries_compile_to():
-    assert json.loads(queries.FILE.read_bytes()) == queries.compiled(), "run python -m cleveragents.storage.queries"
+    assert json.loads(queries.FILE.read_bytes()) == queries.compiled(), (
+        "run python -m cleveragents.sessions.sql.queries"
+    )
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])

@@ -12,9 +12,9 @@ import time
 import pytest
 
 from cleveragents import MessageDraft, SessionService, TokenUsage, errors, open_sessions
-from cleveragents.bootstrap import open_database
-from cleveragents.domain.identifiers import new_ulid
-from cleveragents.storage.sql_sessions import SqlSessionRepository
+from cleveragents.sessions.open import open_database
+from cleveragents.sessions.sql.store import SqlSessionRepository
+from cleveragents.values.ids import new_ulid
 
 PLANS = ["01BX5ZZKBKACTAV9WEVGEMMVRZ", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01BX5ZZKBKACTAV9WEVGEMMVS0"]
 TABLES = ("sessions", "messages", "usage_entries", "linked_plans", "session_tags")

@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from cleveragents import MessageDraft, errors, open_sessions
-from cleveragents.bootstrap import open_database
-from cleveragents.storage import sqlite
+from cleveragents.sessions.open import open_database
+from cleveragents.sessions.sql import sqlite
 
 
 def one_line(failure, *parts):
@@ -100,7 +100,7 @@ class TestDamage:
         program = (
             "import sys; sys.modules['pysqlite3'] = None\n"
             "from cleveragents import open_sessions\n"
-            "from cleveragents.bootstrap import open_database\n"
+            "from cleveragents.sessions.open import open_database\n"
             "with open_sessions(sys.argv[1]) as sessions:\n"
             "    session_id = sessions.create(tags=['a']).session_id\n"
             "    for text in 'abc': sessions.append(session_id, 'user', text)\n"

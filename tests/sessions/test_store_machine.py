@@ -17,7 +17,7 @@ from hypothesis.stateful import (
 )
 
 from cleveragents import MessageDraft, TokenUsage, errors, open_sessions
-from cleveragents.domain.identifiers import new_ulid
+from cleveragents.values.ids import new_ulid
 
 ACTORS = st.sampled_from([None, "team/a", "team/b"])
 TAGS = st.lists(st.sampled_from("abc"), max_size=3)

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from cleveragents import TokenUsage, open_sessions
-from cleveragents.bootstrap import open_database
+from cleveragents.sessions.open import open_database
 
 WRITER = """
 import sys; from cleveragents import MessageDraft, open_sessions
@@ -126,7 +126,7 @@ def test_eight_processes_make_a_new_database_at_once_twenty_times(tmp_path, post
 KILLER = """
 import os, random, select, signal, sys, time
 from cleveragents import MessageDraft, TokenUsage, open_sessions
-from cleveragents.bootstrap import open_database
+from cleveragents.sessions.open import open_database
 url, kills, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
 chance = random.Random(seed)
 

@@ -6,9 +6,9 @@ import itertools
 import pytest
 
 from cleveragents import MessageDraft, SessionService, errors
-from cleveragents.bootstrap import open_database
-from cleveragents.domain.identifiers import new_ulid
-from cleveragents.storage.sql_sessions import SqlSessionRepository
+from cleveragents.sessions.open import open_database
+from cleveragents.sessions.sql.store import SqlSessionRepository
+from cleveragents.values.ids import new_ulid
 
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
 HOUR = dt.timedelta(hours=1)

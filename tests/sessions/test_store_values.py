@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cleveragents import MessageDraft, SessionService, errors, open_sessions
-from cleveragents.bootstrap import open_database
-from cleveragents.storage.rows import from_text, to_text
-from cleveragents.storage.sql_sessions import SqlSessionRepository
+from cleveragents.sessions.open import open_database
+from cleveragents.sessions.sql.rows import from_text, to_text
+from cleveragents.sessions.sql.store import SqlSessionRepository
 
 TEXTS = {
     "nul": "W\x00s\x00l\x00",

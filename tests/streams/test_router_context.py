@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cleveragents import Message, Reply, StreamRouter
-from cleveragents.domain.merge import difference, merged
 from cleveragents.errors import AgentError
+from cleveragents.values.merge import difference, merged
 from support.networks import agents, route, run
 
 

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from cleveragents import Message, Reply, StreamRouter, Usage
-from cleveragents.agents.base import AgentEvent, TextDelta, listening, tell
+from cleveragents.agents.events import AgentEvent, TextDelta, listening, tell
 from cleveragents.errors import AgentError, CleverAgentsError, InvalidValueError, StreamError, ToolError
 from support.networks import agents, pass_through, route, run
 

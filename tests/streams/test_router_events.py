@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleveragents import Message, Reply, StreamRouter
-from cleveragents.agents.base import AgentAnswered, ContextConflict, listening
-from cleveragents.domain.merge import merged, overwritten, value_at
+from cleveragents.agents.events import AgentAnswered, ContextConflict, listening
+from cleveragents.values.merge import merged, overwritten, value_at
 from support.networks import agents, route, run
 
 

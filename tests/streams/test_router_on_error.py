@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from cleveragents import Reply, StreamRouter
-from cleveragents.agents.base import ErrorPassedOver, listening
+from cleveragents.agents.events import ErrorPassedOver, listening
 from cleveragents.errors import AgentError, ConfigError, NoOutputError
 from support.networks import agents, pass_through, route, run
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from cleveragents import LLMAgent, Message, Reply
-from cleveragents.agents.base import AgentEvent, LLMUsed, TextDelta, listening
+from cleveragents.agents.events import AgentEvent, LLMUsed, TextDelta, listening
 from cleveragents.errors import LLMError
 
 

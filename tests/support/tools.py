@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cleveragents import Message, Reply, ToolAgent
-from cleveragents.agents.base import ToolPrinted, listening
+from cleveragents.agents.events import ToolPrinted, listening
 from cleveragents.errors import ToolError
 
 everywhere = pytest.mark.parametrize("unsafe", [False, True], ids=["sandboxed", "unsafe"])

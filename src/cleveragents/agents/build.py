@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from cleveragents.agents.base import Agent
-from cleveragents.agents.llm import LLMAgent
-from cleveragents.agents.tool import ToolAgent
+from cleveragents.agents.agent import Agent
+from cleveragents.agents.llm.agent import LLMAgent
+from cleveragents.agents.tool.agent import ToolAgent
 
 if TYPE_CHECKING:
     from cleveragents.config import AppConfig, LLMAgentConfig, ToolAgentConfig

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleveragents.agents.base import Listener, Usage
+from cleveragents.agents.events import Listener
 from cleveragents.cli.output import say, show_json
 from cleveragents.cli.progress import usage_line
-from cleveragents.domain.values import clean_text, dump_json, load_json
+from cleveragents.conversation.usage import Usage
+from cleveragents.disk.files import storage_errors, write_all
 from cleveragents.errors import CleverAgentsError, InvalidValueError
-from cleveragents.storage.files import storage_errors, write_all
+from cleveragents.values.json import dump_json, load_json
+from cleveragents.values.text import clean_text
 
 if TYPE_CHECKING:
     from cleveragents.app import CleverAgentsApp
@@ -228,7 +230,7 @@ class _ResultFile:
 
 @contextmanager
 def _result_file(path: Path, *, resume: bool) -> Iterator[_ResultFile]:
-    from cleveragents.storage.locks import acquire, release
+    from cleveragents.disk.locks import acquire, release
 
     with storage_errors(path):
         # The lock is on the file itself, so that nothing is left beside it.

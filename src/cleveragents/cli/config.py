@@ -77,8 +77,8 @@ def schema() -> None:
 )
 def graph(file: Path, format_: str) -> None:
     """Draw the network of FILE: what leads where, through which agents and operators."""
-    from cleveragents.cli.graph import FORMATS
     from cleveragents.config import load_config
+    from cleveragents.config.graph import FORMATS
 
     for line in FORMATS[format_](load_config(file)):
         show(line)

@@ -12,8 +12,8 @@ from cleveragents.cli.context_name import ContextName
 from cleveragents.cli.output import confirm, format_option, say, show_bytes, show_json, show_rows, typed_text
 from cleveragents.cli.output import show as show_text
 from cleveragents.cli.session_id import SessionId
-from cleveragents.domain.values import dump_json
 from cleveragents.errors import ContextDamagedError, ContextNotFoundError
+from cleveragents.values.json import dump_json
 
 if TYPE_CHECKING:
     from cleveragents.contexts import ContextManager
@@ -160,7 +160,7 @@ def delete(name: str, yes: bool) -> None:
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 def export(name: str, output: Path | None, force: bool) -> None:
     """Write everything in a context to one JSON file with a checksum; NAME.context.json unless --output says else."""
-    from cleveragents.storage.exports import export_bytes
+    from cleveragents.disk.export_file import export_bytes
 
     manager = _open(name)
     if output == Path("-"):
@@ -196,11 +196,11 @@ def import_(file: Path | None, id_: str | None, name: str | None, force: bool) -
 
 
 def _from_session(id_: str, name: str | None, *, replace: bool) -> str:
-    from cleveragents.bootstrap import open_sessions
-    from cleveragents.contexts.store import contexts_root, create
+    from cleveragents.contexts.root import contexts_root, create
     from cleveragents.contexts.transfer import files_of
-    from cleveragents.domain.identifiers import context_name
     from cleveragents.integrations.contexts import context_of_session
+    from cleveragents.sessions.open import open_sessions
+    from cleveragents.values.names import context_name
 
     with open_sessions() as sessions:
         session = sessions.get(sessions.find(id_))

@@ -13,12 +13,12 @@ import click
 from cleveragents.cli.output import format_option, say, show, show_json
 
 if TYPE_CHECKING:
-    from cleveragents.storage.engine import Database
+    from cleveragents.sessions.sql.database import Database
 
 
 @contextlib.contextmanager
 def _database() -> Iterator[Database]:
-    from cleveragents.bootstrap import open_database
+    from cleveragents.sessions.open import open_database
 
     with contextlib.closing(open_database()) as database:
         yield database

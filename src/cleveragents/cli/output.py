@@ -10,7 +10,8 @@ from typing import Any, TextIO
 
 import click
 
-from cleveragents.domain.values import terminal_json, terminal_text
+from cleveragents.values.json import dump_json
+from cleveragents.values.text import UNSAFE, terminal_text
 
 FORMATS = ("table", "json", "jsonl")
 
@@ -47,6 +48,12 @@ def show_json(value: Any) -> None:
     except UnicodeEncodeError:
         text = json.dumps(value, separators=(",", ":"))
     print(text)
+
+
+def terminal_json(value: Any) -> str:
+    """``value`` as one line of JSON, the characters that a terminal would obey as escapes: the same value."""
+    text = dump_json(value)
+    return text if text.isprintable() else UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
 
 
 def show_bytes(content: bytes) -> None:

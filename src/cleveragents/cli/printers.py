@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cleveragents.cli.output import discard_stdout, say, show, show_json
+from cleveragents.cli.output import discard_stdout, say, show, show_json, terminal_json
 from cleveragents.cli.progress import progress_line
-from cleveragents.domain.history import content_text
-from cleveragents.domain.values import terminal_json, terminal_text
+from cleveragents.conversation.content import content_text
+from cleveragents.values.text import terminal_text
 
 if TYPE_CHECKING:
-    from cleveragents.agents.base import AgentEvent
+    from cleveragents.agents.events import AgentEvent
     from cleveragents.streams.router import RunResult
 
 Start = dict[str, str | None]
@@ -26,7 +26,7 @@ class Remarks:
 
     def event(self, event: AgentEvent) -> None:
         """Say what there is to say now."""
-        from cleveragents.agents.base import ToolPrinted
+        from cleveragents.agents.events import ToolPrinted
 
         if isinstance(event, ToolPrinted):
             say(event.text.removesuffix("\n"))
@@ -44,7 +44,7 @@ class TextPrinter(Remarks):
 
     def event(self, event: AgentEvent) -> None:
         """Show what can be shown now."""
-        from cleveragents.agents.base import TextDelta
+        from cleveragents.agents.events import TextDelta
 
         super().event(event)
         if isinstance(event, TextDelta) and event.agent == self._live_agent:
@@ -107,7 +107,7 @@ class StreamJSONPrinter(JSONPrinter):
 
     def event(self, event: AgentEvent) -> None:
         """One line for the event."""
-        from cleveragents.agents.base import TextDelta, ToolCalled, ToolReturned
+        from cleveragents.agents.events import TextDelta, ToolCalled, ToolReturned
 
         super().event(event)
         if isinstance(event, TextDelta):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cleveragents.domain.values import dump_json
+from cleveragents.values.json import dump_json
 
 if TYPE_CHECKING:
-    from cleveragents.agents.base import AgentEvent, Usage
+    from cleveragents.agents.events import AgentEvent
+    from cleveragents.conversation.usage import Usage
 
 _SHOWN = 80
 """Characters of a value that a line shows."""
@@ -15,7 +16,7 @@ _SHOWN = 80
 
 def progress_line(event: AgentEvent) -> str | None:
     """What to say about ``event``; None for what is said elsewhere, or not at all."""
-    from cleveragents.agents.base import AgentAnswered, ContextConflict, ErrorPassedOver
+    from cleveragents.agents.events import AgentAnswered, ContextConflict, ErrorPassedOver
 
     match event:
         case AgentAnswered(error=""):
@@ -35,7 +36,7 @@ def progress_line(event: AgentEvent) -> str | None:
 
 def usage_line(usage: Usage) -> str:
     """What was used, and what that cost, if it is known."""
-    from cleveragents.domain.usage import money_text, nano_dollars
+    from cleveragents.conversation.usage import money_text, nano_dollars
 
     unknown = usage.requests and usage.cost is None
     cost = "cost unknown" if unknown else f"cost ${money_text(nano_dollars(usage.cost or 0))}"

@@ -19,7 +19,7 @@ from cleveragents.cli.session_id import SessionId
 from cleveragents.errors import CleverAgentsError, SessionNotFoundError
 
 if TYPE_CHECKING:
-    from cleveragents.agents.base import Listener
+    from cleveragents.agents.events import Listener
     from cleveragents.contexts import ContextManager
     from cleveragents.sessions.service import SessionService
 
@@ -187,7 +187,7 @@ def _conversation(name: str | None) -> ContextManager | None:
 
 
 def _sessions() -> SessionService:
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     return open_sessions()
 

@@ -19,7 +19,7 @@ _LEVELS = ("manual", "review_before_apply", "full_automation")
 @click.option("--tag", "tags", multiple=True, callback=as_typed, help="A tag; can be given again.")
 def create(actor: str | None, namespace: str, title: str | None, level: str | None, tags: tuple[str, ...]) -> None:
     """Make a session without messages and print its id."""
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     with open_sessions() as sessions:
         made = sessions.create(actor, namespace=namespace, title=title, automation_level=level, tags=tags)
@@ -31,7 +31,7 @@ def create(actor: str | None, namespace: str, title: str | None, level: str | No
 @click.argument("title", callback=as_typed)
 def rename(id_: str, title: str) -> None:
     """Give a session another TITLE."""
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     with open_sessions() as sessions:
         session_id = sessions.find(id_)
@@ -45,7 +45,7 @@ def rename(id_: str, title: str) -> None:
 @click.option("--remove", multiple=True, metavar="TAG", callback=as_typed, help="A tag to remove; can be given again.")
 def tag(id_: str, add: tuple[str, ...], remove: tuple[str, ...]) -> None:
     """Add and remove tags of a session, and print those it has then, one a line."""
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     with open_sessions() as sessions:
         session_id = sessions.find(id_)
@@ -66,7 +66,7 @@ def tag(id_: str, add: tuple[str, ...], remove: tuple[str, ...]) -> None:
 @click.option("--state", callback=as_typed, help="The state that the plan is in.")
 def link_plan(id_: str, plan: str, phase: str | None, state: str | None) -> None:
     """Link the PLAN of this id to a session. Linked again, it takes on the phase and state that are given."""
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     with open_sessions() as sessions:
         session_id = sessions.find(id_)
@@ -79,7 +79,7 @@ def link_plan(id_: str, plan: str, phase: str | None, state: str | None) -> None
 @click.option("--yes", is_flag=True, help="Do it without asking.")
 def delete(ids: tuple[str, ...], yes: bool) -> None:
     """Remove sessions and everything that belongs to them, for good."""
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     with open_sessions() as sessions:
         # Each is known before any is removed.

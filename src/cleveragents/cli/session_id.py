@@ -27,9 +27,9 @@ class SessionId(click.ParamType):  # type: ignore[type-arg] # generic at run tim
         """The newest sessions whose ids begin with what was typed, with their titles."""
         from click.shell_completion import CompletionItem
 
-        from cleveragents.bootstrap import open_sessions
-        from cleveragents.domain.values import terminal_text
         from cleveragents.errors import CleverAgentsError
+        from cleveragents.sessions.open import open_sessions
+        from cleveragents.values.text import terminal_text
 
         try:
             with open_sessions() as sessions:

@@ -11,7 +11,7 @@ import click
 from cleveragents.cli.output import format_option, say, show_json, show_rows
 
 if TYPE_CHECKING:
-    from cleveragents.domain.statistics import Statistics, Tally
+    from cleveragents.sessions.statistics import Statistics, Tally
 
 SHOWN_DAYS = 30
 _BAR = 20
@@ -26,7 +26,7 @@ def stats(format_: str) -> None:
     A day has the sessions that were begun on it with all their messages, and the llm calls that were made on it.
     The table shows the last 30 days with anything; JSON has all.
     """
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     with open_sessions() as sessions:
         found = sessions.statistics()

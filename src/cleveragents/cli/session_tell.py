@@ -23,7 +23,7 @@ def tell(ctx: click.Context, /, id_: str, prompt: str | None, config: Path | Non
 
     What is piped in follows the prompt; '-' as the prompt takes standard input alone.
     """
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     with open_sessions() as sessions:
         session_id = sessions.find(id_)
@@ -38,7 +38,7 @@ tell.params += [parameter for parameter in run.params if parameter.name in _OF_R
 
 
 def _last_config(session_id: str, metadata: dict[str, Any]) -> Path:
-    from cleveragents.turns import CONFIG
+    from cleveragents.turns.session import CONFIG
 
     last = metadata.get(CONFIG)
     if not isinstance(last, str):

@@ -18,8 +18,8 @@ from cleveragents.cli.session_id import SessionId, id_argument
 from cleveragents.errors import InvalidValueError, SessionImportError, SessionNotFoundError
 
 if TYPE_CHECKING:
-    from cleveragents.domain.session import Session
     from cleveragents.sessions.service import SessionService
+    from cleveragents.sessions.session import Session
 
 _MANY_MESSAGES, _MANY_BYTES = 20_000, 8_000_000
 """From here on a person is shown how far it is: a second or more."""
@@ -33,8 +33,8 @@ _MANY_MESSAGES, _MANY_BYTES = 20_000, 8_000_000
 @click.option("--force", is_flag=True, help="Replace the file if it is there.")
 def export(id_: str, output: Path | None, force: bool) -> None:
     """Write a session to one JSON file with a checksum; <id>.session.json unless --output says else."""
-    from cleveragents.bootstrap import open_sessions
-    from cleveragents.storage.exports import export_bytes, write_export
+    from cleveragents.disk.export_file import export_bytes, write_export
+    from cleveragents.sessions.open import open_sessions
 
     with open_sessions() as sessions:
         session_id = sessions.find(id_)
@@ -59,7 +59,7 @@ def import_(file: Path | None, context: str | None, again: bool) -> None:
     A file that is incomplete or was changed is refused, and one larger than 256 MiB; also one that was imported
     already, without --again.
     """
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     if (file is None) == (context is None):
         raise click.UsageError("give either a FILE or --from-context NAME")
@@ -71,8 +71,8 @@ def import_(file: Path | None, context: str | None, again: bool) -> None:
 
 
 def _from_file(sessions: SessionService, file: Path, again: bool) -> Session:
-    from cleveragents.domain.values import load_json
-    from cleveragents.sessions.transfer import IMPORT_LIMIT, read_document
+    from cleveragents.sessions.document import IMPORT_LIMIT, read_document
+    from cleveragents.values.json import load_json
 
     document: Any = _content(file)
     size = len(document)
@@ -118,8 +118,8 @@ def verify(what: str, format_: str) -> None:
 
     What names a file that is there is taken for a file. Damage, or a wrong checksum, ends with exit code 5.
     """
-    from cleveragents.bootstrap import open_sessions
-    from cleveragents.sessions.transfer import read_document, session_of
+    from cleveragents.sessions.document import read_document, session_of
+    from cleveragents.sessions.open import open_sessions
 
     file = Path(os.fsdecode(what.encode("utf-8", "surrogateescape")))  # typed_text, undone
     if file.is_file():
@@ -143,8 +143,8 @@ def verify(what: str, format_: str) -> None:
 
 
 def _content(file: Path) -> bytes:
-    from cleveragents.sessions.transfer import IMPORT_LIMIT
-    from cleveragents.storage.files import storage_errors
+    from cleveragents.disk.files import storage_errors
+    from cleveragents.sessions.document import IMPORT_LIMIT
 
     if file == Path("-"):
         content = sys.stdin.buffer.read(IMPORT_LIMIT + 1)

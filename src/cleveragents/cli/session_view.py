@@ -13,12 +13,12 @@ import click
 from cleveragents.cli.output import as_typed, format_option, say, show_json, show_rows
 from cleveragents.cli.output import show as show_text
 from cleveragents.cli.session_id import SessionId, id_argument
-from cleveragents.domain.values import dump_json
+from cleveragents.values.json import dump_json
 
 if TYPE_CHECKING:
-    from cleveragents.domain.message import SessionMessage
-    from cleveragents.domain.session import SessionSummary
+    from cleveragents.conversation.message import SessionMessage
     from cleveragents.sessions.service import SessionService
+    from cleveragents.sessions.session import SessionSummary
 
 POLL = 0.25
 """Seconds between two looks for new messages."""
@@ -66,7 +66,7 @@ def list_(
     format_: str,
 ) -> None:
     """List sessions, newest activity first; times are in UTC."""
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     with open_sessions() as sessions:
         found = sessions.list(
@@ -112,7 +112,7 @@ def show(id_: str, last: int | None, format_: str) -> None:
 
     As JSON one document, as JSON lines one message a line.
     """
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     with open_sessions() as sessions:
         session_id = sessions.find(id_)
@@ -134,7 +134,7 @@ def show(id_: str, last: int | None, format_: str) -> None:
 @format_option
 def tail(id_: str, count: int, follow: bool, format_: str) -> None:
     """Show the last messages of a session; with --follow also those to come."""
-    from cleveragents.bootstrap import open_sessions
+    from cleveragents.sessions.open import open_sessions
 
     if follow and format_ == "json":
         raise click.UsageError("--follow has no end, so it cannot be one JSON document; use --format jsonl")

@@ -15,17 +15,15 @@ from typing import Any
 from pydantic_core import PydanticCustomError
 
 from cleveragents.config.fields import NAME_PATTERN, checked_temperature, shown
-from cleveragents.domain.values import json_value
+from cleveragents.config.vocabulary import FAIL, INPUT, OUTPUT, SKIP
 from cleveragents.errors import InvalidValueError
+from cleveragents.values.json import json_value
 
 Path = tuple[str | int, ...]
 Complaint = tuple[Path, str]
 """Where in the data, and what is wrong there."""
 
-INPUT, OUTPUT = "input", "output"
 _RESERVED = (INPUT, OUTPUT)
-FAIL, SKIP = "fail", "skip"
-"""What ``on_error`` may say; anything else is the name of an agent."""
 _LISTED = 12
 """How many names a fault lists."""
 _COMPARED = 100

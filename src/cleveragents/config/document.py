@@ -11,7 +11,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from cleveragents.config.fields import shown
-from cleveragents.domain.values import clean_text
+from cleveragents.values.text import clean_text
 
 if TYPE_CHECKING:
     from ruamel.yaml import YAML

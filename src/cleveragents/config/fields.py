@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from cleveragents.domain.values import clean_text
+from cleveragents.values.text import clean_text
 
 MAX_TEMPERATURE = 2
 NAME_PATTERN = "^[A-Za-z0-9_-]{1,64}$"

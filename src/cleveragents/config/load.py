@@ -14,8 +14,8 @@ from cleveragents.config.checks import whole_faults
 from cleveragents.config.document import Document, Fault, Path, UnreadableError, read_document
 from cleveragents.config.faults import fault_line, key_path, model_faults, unknown_key
 from cleveragents.config.models import AppConfig
-from cleveragents.domain.values import clean_text
 from cleveragents.errors import ConfigError
+from cleveragents.values.text import clean_text
 
 
 def load_config(path: str | PathLike[str]) -> AppConfig:

@@ -17,7 +17,7 @@ from pydantic import (
 from pydantic.json_schema import SkipJsonSchema
 from pydantic_core import PydanticCustomError
 
-from cleveragents.config.checks import FAIL, INPUT, OUTPUT, agents_to_run, whole_faults
+from cleveragents.config.checks import agents_to_run, whole_faults
 from cleveragents.config.fields import (
     COMPLAINT,
     NAME_PATTERN,
@@ -37,10 +37,11 @@ from cleveragents.config.fields import (
     as_tuple,
 )
 from cleveragents.config.operators import Step, in_order
-from cleveragents.domain.history import HISTORY_ASSISTANT_CHARACTERS, HISTORY_MESSAGES
-from cleveragents.domain.identifiers import actor_name
-from cleveragents.domain.values import json_object
+from cleveragents.config.vocabulary import FAIL, INPUT, OUTPUT
+from cleveragents.conversation.prompt import HISTORY_ASSISTANT_CHARACTERS, HISTORY_MESSAGES
 from cleveragents.errors import InvalidValueError
+from cleveragents.values.json import json_object
+from cleveragents.values.names import actor_name
 
 WHOLE = "whole"
 """Type of an error that ``checks.whole_faults`` reports too, with its exact place."""

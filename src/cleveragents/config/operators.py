@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag,
 from pydantic_core import PydanticCustomError
 
 from cleveragents.config.fields import COMPLAINT, Expression, Seconds, Section, as_tuple, distinct
-from cleveragents.domain.values import json_value
+from cleveragents.values.json import json_value
 
 Count = Annotated[int, Field(gt=0)]
 

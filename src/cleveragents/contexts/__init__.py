@@ -1,7 +1,7 @@
 """Named contexts: a folder on disk with a conversation, a state, a global context and metadata.
 
-``manager`` is what a program uses; ``store`` is the folder of all contexts; ``folder`` is that of one, and
-``conversation`` and ``document`` are the two files in it; ``transfer`` is the export document. Each is imported when
+``context`` is what a program uses; ``root`` is the folder of all contexts; ``context_folder`` is that of one, and
+``messages_file`` and ``state_file`` are the two files in it; ``transfer`` is the export document. Each is imported when
 it is first used: a list of contexts needs no manager.
 """
 
@@ -10,18 +10,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from cleveragents.contexts.manager import ContextManager
+    from cleveragents.contexts.context import ContextManager
     from cleveragents.contexts.message import ContextMessage
+    from cleveragents.contexts.root import ContextInfo, contexts_root, describe_contexts, list_contexts
     from cleveragents.contexts.search import search_contexts
-    from cleveragents.contexts.store import ContextInfo, contexts_root, describe_contexts, list_contexts
 
 _MODULES = {
-    "ContextInfo": "store",
-    "ContextManager": "manager",
+    "ContextInfo": "root",
+    "ContextManager": "context",
     "ContextMessage": "message",
-    "contexts_root": "store",
-    "describe_contexts": "store",
-    "list_contexts": "store",
+    "contexts_root": "root",
+    "describe_contexts": "root",
+    "list_contexts": "root",
     "search_contexts": "search",
 }
 

@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from cleveragents.domain.history import content_text
-from cleveragents.domain.values import dump_json, json_object, json_value, load_record
+from cleveragents.conversation.content import content_text
 from cleveragents.errors import InvalidValueError
+from cleveragents.values.json import dump_json, json_object, json_value, load_record
 
 ROLES = ("user", "assistant", "system", "tool")
 
@@ -49,7 +49,7 @@ class ContextMessage:
 def new_message(
     role: str, content: Any, metadata: Mapping[str, Any] | None = None, timestamp: datetime | None = None
 ) -> ContextMessage:
-    """A message checked and converted by the rules of ``domain.values``. Raises InvalidValueError."""
+    """A message checked and converted by the rules of ``values.json``. Raises InvalidValueError."""
     properties = json_object(metadata, "metadata")
     return ContextMessage(
         _role(role),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cleveragents.contexts.conversation import set_aside, set_aside_file, sorted_out
-from cleveragents.contexts.document import Document, read_document
-from cleveragents.contexts.folder import ContextFolder
-from cleveragents.contexts.unreadable import unreadable
+from cleveragents.contexts.context_folder import ContextFolder
+from cleveragents.contexts.damage import unreadable
+from cleveragents.contexts.messages_file import set_aside, set_aside_file, sorted_out
+from cleveragents.contexts.state_file import Document, read_document
+from cleveragents.disk.files import read_file, replace_file, storage_errors
 from cleveragents.errors import ContextDamagedError
-from cleveragents.storage.files import read_file, replace_file, storage_errors
 
 
 def repair(folder: ContextFolder, *, really: bool) -> list[str]:

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from cleveragents.contexts.manager import ContextManager
+from cleveragents.contexts.context import ContextManager
 from cleveragents.contexts.message import ContextMessage
-from cleveragents.contexts.store import list_contexts
+from cleveragents.contexts.root import list_contexts
 from cleveragents.errors import ContextError
 
 

@@ -2,7 +2,7 @@
 
 Keys: ``format``, ``version``, ``name``, ``created_at``, ``state``, ``global_context``, ``metadata``, ``messages``
 (oldest first, as in ``messages.jsonl``) and ``checksum``: ``sha256:`` and the digest of the rest in the form of
-``domain.canonical``, so that the order of keys, white space and line ends do not matter.
+``values.canonical``, so that the order of keys, white space and line ends do not matter.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cleveragents.contexts.conversation import MESSAGES_FILE
-from cleveragents.contexts.document import DOCUMENT_FILE, SECTIONS, Document
 from cleveragents.contexts.message import ContextMessage, message_of, parse_time, time_text
-from cleveragents.domain.canonical import checksum
-from cleveragents.domain.values import json_record, load_json
+from cleveragents.contexts.messages_file import MESSAGES_FILE
+from cleveragents.contexts.state_file import DOCUMENT_FILE, SECTIONS, Document
+from cleveragents.disk.files import storage_errors
 from cleveragents.errors import ContextImportError, InvalidValueError
-from cleveragents.storage.files import storage_errors
+from cleveragents.values.canonical import checksum
+from cleveragents.values.json import json_record, load_json
 
 FORMAT, VERSION = "cleveragents.context", 1
 MAX_IMPORT_BYTES = 256 * 2**20

@@ -15,17 +15,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cleveragents.contexts.document import Document
 from cleveragents.contexts.message import ContextMessage, new_message
+from cleveragents.contexts.state_file import Document
 from cleveragents.contexts.transfer import Snapshot
-from cleveragents.domain.canonical import checksum
-from cleveragents.domain.history import content_text
-from cleveragents.domain.identifiers import new_ulid
-from cleveragents.domain.message import MessageRole, SessionMessage
-from cleveragents.domain.session import Session
-from cleveragents.domain.times import parse_time
-from cleveragents.sessions.transfer import read_document, session_of
-from cleveragents.turns import GLOBAL_CONTEXT
+from cleveragents.conversation.content import content_text
+from cleveragents.conversation.message import MessageRole, SessionMessage
+from cleveragents.sessions.document import read_document, session_of
+from cleveragents.sessions.session import Session
+from cleveragents.turns.session import GLOBAL_CONTEXT
+from cleveragents.values.canonical import checksum
+from cleveragents.values.ids import new_ulid
+from cleveragents.values.times import parse_time
 
 SESSION, STATE, METADATA, BLANK = "session", "context_state", "context_metadata", "blank_content"
 

@@ -11,10 +11,18 @@ from dataclasses import replace
 from types import EllipsisType, TracebackType
 from typing import Any, Self
 
-from cleveragents.domain.identifiers import is_ulid, new_ulid, parse_ulid, parse_ulid_prefix
-from cleveragents.domain.merge import Removal, merged
-from cleveragents.domain.message import MessageDraft, MessageRole, SessionMessage, optional_text
-from cleveragents.domain.session import (
+from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage
+from cleveragents.conversation.usage import TokenUsage, UsageEntry
+from cleveragents.errors import (
+    SessionAmbiguousError,
+    SessionDamagedError,
+    SessionExportError,
+    SessionImportError,
+    SessionNotFoundError,
+)
+from cleveragents.sessions.document import read_document, session_of
+from cleveragents.sessions.filter import SessionFilter
+from cleveragents.sessions.session import (
     AutomationLevel,
     LinkedPlan,
     Session,
@@ -23,23 +31,14 @@ from cleveragents.domain.session import (
     tag_list,
     with_plan,
 )
-from cleveragents.domain.session import (
-    automation_level as checked_level,
-)
-from cleveragents.domain.session_filter import SessionFilter
-from cleveragents.domain.statistics import Statistics, statistics
-from cleveragents.domain.times import utc_now
-from cleveragents.domain.usage import TokenUsage, UsageEntry
-from cleveragents.domain.values import json_object, whole_number
-from cleveragents.errors import (
-    SessionAmbiguousError,
-    SessionDamagedError,
-    SessionExportError,
-    SessionImportError,
-    SessionNotFoundError,
-)
-from cleveragents.sessions.repository import SessionRepository
-from cleveragents.sessions.transfer import read_document, session_of
+from cleveragents.sessions.session import automation_level as checked_level
+from cleveragents.sessions.statistics import Statistics, statistics
+from cleveragents.sessions.store import SessionRepository
+from cleveragents.values.ids import is_ulid, new_ulid, parse_ulid, parse_ulid_prefix
+from cleveragents.values.json import json_object, whole_number
+from cleveragents.values.merge import Removal, merged
+from cleveragents.values.text import optional_text
+from cleveragents.values.times import utc_now
 
 TURN_WAIT = 30.0
 """Seconds that a run waits for another run's turn on the same session."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from cleveragents.config.checks import FAIL, INPUT, OUTPUT, SKIP, until_fault
+from cleveragents.config.checks import until_fault
 from cleveragents.config.models import RouteConfig
 from cleveragents.config.operators import OperatorConfig
+from cleveragents.config.vocabulary import FAIL, INPUT, OUTPUT, SKIP
 from cleveragents.errors import ConfigError
 from cleveragents.streams.operators import OPERATORS
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from cleveragents.agents.base import Message
+from cleveragents.agents.agent import Message
 
 PATH_LENGTH = 12
 """Routes that a message remembers having entered: enough to see a loop, and no more however long it goes round."""

@@ -7,9 +7,10 @@ from contextlib import aclosing
 from dataclasses import dataclass, field
 from typing import Any
 
-from cleveragents.agents.base import Agent, Message, Usage
-from cleveragents.config.checks import FAIL, SKIP
+from cleveragents.agents.agent import Agent, Message
 from cleveragents.config.models import RouteConfig
+from cleveragents.config.vocabulary import FAIL, SKIP
+from cleveragents.conversation.usage import Usage
 from cleveragents.errors import AgentError, ConfigError, NoOutputError, StreamError
 from cleveragents.streams.network import Network
 from cleveragents.streams.run import Run

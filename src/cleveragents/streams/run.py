@@ -19,16 +19,18 @@ from reactivex.disposable import CompositeDisposable
 from reactivex.scheduler.eventloop import AsyncIOScheduler
 from reactivex.subject import Subject
 
-from cleveragents.agents.base import Agent, AgentEvent, Message, Usage, current_listener, listening
-from cleveragents.config.checks import FAIL, INPUT, OUTPUT
+from cleveragents.agents.agent import Agent, Message
+from cleveragents.agents.events import AgentEvent, current_listener, listening
 from cleveragents.config.operators import ModifierConfig, OperatorConfig
-from cleveragents.domain.merge import Removal, merged
-from cleveragents.domain.values import json_object, json_value
+from cleveragents.config.vocabulary import FAIL, INPUT, OUTPUT
+from cleveragents.conversation.usage import Usage
 from cleveragents.errors import AgentError, InvalidValueError, StreamError
 from cleveragents.streams.network import Network
 from cleveragents.streams.operators import OPERATORS, agent, until
 from cleveragents.streams.parcel import PATH_LENGTH, Parcel
 from cleveragents.streams.stage import Operator, Stage
+from cleveragents.values.json import json_object, json_value
+from cleveragents.values.merge import Removal, merged
 
 MAX_IN_FLIGHT = 64
 """Messages that may wait for agents and expressions before the next one is taken from the input."""

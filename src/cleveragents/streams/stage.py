@@ -13,12 +13,13 @@ from reactivex import Observable, abc
 from reactivex import operators as ops
 from reactivex.disposable import Disposable
 
-from cleveragents.agents.base import AgentAnswered, ContextConflict, ErrorPassedOver, Message, Reply
-from cleveragents.config.checks import FAIL, SKIP
-from cleveragents.domain.merge import overwritten, value_at
-from cleveragents.domain.values import json_object, json_value
+from cleveragents.agents.agent import Message, Reply
+from cleveragents.agents.events import AgentAnswered, ContextConflict, ErrorPassedOver
+from cleveragents.config.vocabulary import FAIL, SKIP
 from cleveragents.errors import AgentError, CleverAgentsError, StreamError
 from cleveragents.streams.parcel import Parcel
+from cleveragents.values.json import json_object, json_value
+from cleveragents.values.merge import overwritten, value_at
 
 if TYPE_CHECKING:
     from cleveragents.streams.run import Chain, Run
@@ -218,7 +219,7 @@ class Stage:
         The context is the one with which the message was handed on: so all branches of a split decide alike,
         whenever they come to it, and whatever other messages have changed meanwhile.
         """
-        from cleveragents.agents.sandbox import evaluate
+        from cleveragents.agents.tool.sandbox import evaluate
 
         message = parcel.message
         variables = {

@@ -1,0 +1,1 @@
+"""Agents that ask an llm."""

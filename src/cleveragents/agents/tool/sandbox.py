@@ -1,0 +1,315 @@
+"""Tool code and expressions in the pydantic-monty sandbox: a Python of its own, in processes of its own.
+
+A worker process serves one call at a time and forgets everything after it. The library's blocking pool is used
+from threads: its asyncio pool aborts the interpreter now and then when that ends (seen with version 1.4.0).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+from cleveragents.agents.tool.guardian import killed_with_us
+from cleveragents.agents.tool.limits import PROCESSES, SIZE_LIMIT, Call, Limits, Printed, one_line, wait_for
+from cleveragents.errors import CodeError, InvalidValueError
+from cleveragents.values.json import MAX_DEPTH, MAX_INTEGER_BITS, json_object, json_value
+from cleveragents.values.text import clean_text
+
+if TYPE_CHECKING:
+    from pydantic_monty import Monty, MontyError, MontySession, OsFunction
+
+# Runs inside, since out here a function would arrive as text such as "<function 'f' at 0xc>". It is defined before
+# the code it checks, and keeps the names it needs: code may well call a variable of its own "type" or "list".
+_ANSWER = f"""
+def __fault(value, left, depth=0, type=type, str=str, bool=bool, int=int, float=float, dict=dict, list=list,
+            tuple=tuple, isinstance=isinstance, enumerate=enumerate, len=len, repr=repr, most=1 << {MAX_INTEGER_BITS}):
+    if depth > {MAX_DEPTH}:
+        return "", "nested deeper than {MAX_DEPTH} levels"
+    kind = type(value)
+    left[0] -= 8
+    if kind is str:
+        left[0] -= len(value)
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            if type(key) is not str:
+                return "", "the key " + repr(key)[:80] + " is not text"
+            left[0] -= len(key)
+            fault = __fault(item, left, depth + 1)
+            if fault:
+                return "." + key[:80] + fault[0], fault[1]
+    elif isinstance(value, (list, tuple)):
+        for index, item in enumerate(value):
+            fault = __fault(item, left, depth + 1)
+            if fault:
+                return "[" + repr(index) + "]" + fault[0], fault[1]
+    elif kind is int:
+        if not -most < value < most:
+            return "", "an integer of more than 4,300 digits cannot be stored"
+    elif not (value is None or kind is bool or kind is float):
+        if kind.__name__ not in ("datetime", "date", "time", "Decimal"):
+            return "", "a value of type " + kind.__name__ + " cannot be stored as JSON"
+    if left[0] < 0:
+        return "", "too large"
+
+def __answer(values, fault=__fault):
+    for name, value in values:
+        left = [{SIZE_LIMIT}]
+        found = fault(value, left)
+        if left[0] < 0:
+            return name, "larger than {SIZE_LIMIT // 1_000_000} MB"
+        if found:
+            return (name + found[0])[:120], found[1]
+    return [value for name, value in values]
+"""
+
+
+# Most expressions are worth a short text, a number, true or false. Reading the check above takes longer than they do.
+_PLAIN = """
+def __plain(value, type=type, len=len, str=str, int=int, bool=bool, none=type(None)):
+    kind = type(value)
+    short = kind is bool or kind is none or (kind is str and len(value) < 100_000)
+    return [value] if short or (kind is int and -1e18 < value < 1e18) else []
+
+"""
+
+
+async def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
+    """The JSON value of a Python ``expression`` that sees ``variables``, within the usual limits of code.
+
+    Raises CodeError when it fails, when its value is not JSON, and when it is more than an expression.
+    """
+    if not expression.strip():
+        raise CodeError("SyntaxError: there is no expression")
+    # Handing over a large context costs more than most expressions.
+    inputs = {name: value for name, value in variables.items() if name in expression}
+    try:
+        steps = [
+            # The brackets make everything but an expression a syntax error.
+            (f"{_PLAIN}__value = (\n{clean_text(expression)}\n)\n__plain(__value)", json_object(inputs, "variables")),
+            (f"{_ANSWER}\n__answer([('value', __value)])", {}),
+        ]
+        answer = await wait_for(lambda call: _run(call, Limits(), Printed(), steps, enough=lambda value: value != []))
+        return _checked(answer, "value")[0]
+    except InvalidValueError as error:
+        raise CodeError(str(error)) from None
+
+
+async def run_sandboxed(code: str, variables: Mapping[str, Any], limits: Limits, printed: Printed) -> tuple[Any, Any]:
+    """What ``code`` left in ``result`` and ``context``, as JSON values; it sees ``variables``, which are JSON.
+
+    ``printed`` receives what it prints, whether it fails or not. Raises CodeError when it fails or goes past
+    ``limits``, InvalidValueError when it leaves something that is not JSON.
+    """
+    steps = [
+        (_ANSWER, {**variables, "result": None}),
+        (code, {}),
+        ("__answer([('result', result), ('context', context)])", {}),
+    ]
+    answer = await wait_for(lambda call: _run(call, limits, printed, steps))
+    result, context = _checked(answer, "result", "context")
+    if result is None and "return" in code:
+        _refuse_return(code)
+    return result, context
+
+
+def _checked(answer: Any, *names: str) -> list[Any]:
+    match answer:
+        case tuple((str(path), str(reason))):
+            raise InvalidValueError(reason, path)
+        case list() if len(answer) == len(names):
+            return [json_value(value, name) for value, name in zip(answer, names, strict=True)]
+    raise CodeError("the code replaced __answer, which the sandbox needs; choose another name")
+
+
+def _refuse_return(code: str) -> None:
+    """Outside of a function, ``return`` ends code in the sandbox without a word, and its value would be lost."""
+    import ast
+
+    try:
+        compile(code, "tool", "exec", ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    except SyntaxError as error:
+        if error.msg == "'return' outside function":
+            raise CodeError(f"SyntaxError: {error.msg} (line {error.lineno}); set result instead") from None
+
+
+# --- the sandbox's processes ----------------------------------------------------------------------------
+
+
+_Step = tuple[str, dict[str, Any]]  # code, and the variables that it is handed
+_STDERR = 2
+_starting = threading.Lock()
+_pools: dict[int, Monty] = {}  # by the process that made it
+
+
+def _checkout(limits: Limits) -> MontySession:
+    """A session in a worker process, of which there are none before the first call."""
+    from pydantic_monty import Monty
+
+    process = os.getpid()
+    if _pools and process not in _pools:
+        # It would wait for threads that a fork does not copy, and hold up its parent's calls.
+        raise CodeError("sandboxed code cannot run in a fork of a process that ran some; spawn the process instead")
+    with _starting:
+        if process not in _pools:
+            pool = Monty(min_processes=0, max_processes=PROCESSES)
+            pool.__enter__()  # never left: an idle worker ends by itself when this process does, a busy one by _session
+            _pools[process] = pool
+    return _pools[process].checkout(
+        limits={"max_feed_duration_secs": limits.time, "max_memory": limits.memory},
+        os_policy={"sleep": "call_host"},
+    )
+
+
+def _run(
+    call: Call,
+    limits: Limits,
+    printed: Printed,
+    steps: Sequence[_Step],
+    enough: Callable[[Any], bool] = lambda _: False,
+) -> Any:
+    """What the last of ``steps`` is worth, which run one after another in an interpreter made for this ``call``.
+
+    None runs after one of which ``enough`` is true.
+    """
+    from pydantic_monty import MontyCrashedError, MontyError
+
+    with ExitStack() as stack:
+        try:
+            try:
+                feed = stack.enter_context(_session(call, limits, printed))
+                value = feed(*steps[0])
+            except MontyCrashedError:
+                # A worker that died idle, by a Ctrl-C that was meant for us perhaps, is found out only now.
+                stack.close()
+                if call.stopped.is_set():
+                    raise
+                feed = stack.enter_context(_session(call, limits, printed))
+                value = feed(*steps[0])
+            for step in steps[1:]:
+                if enough(value):
+                    break
+                value = feed(*step)
+        except MontyError as error:
+            raise CodeError(_reason(error, limits) + _place(error, steps)) from None
+        return value
+
+
+@contextmanager
+def _session(call: Call, limits: Limits, printed: Printed) -> Iterator[Callable[[str, dict[str, Any]], Any]]:
+    """A function that runs code in a worker process of this ``call``, and hands back its last expression."""
+    from pydantic_monty import NOT_HANDLED
+
+    def answer_system_call(*, name: OsFunction, args: tuple[Any, ...], **_: Any) -> Any:
+        if name not in {"time.sleep", "asyncio.sleep"}:
+            return NOT_HANDLED
+        # The library's own sleep does not count as time used, and cannot be ended.
+        left = deadline - time.monotonic()
+        call.stopped.wait(max(0.0, min(args[0], left)))
+        if args[0] > left:
+            raise TimeoutError(limits.time_text)
+        return None
+
+    def feed(code: str, inputs: dict[str, Any]) -> Any:
+        return session.feed_run(code, inputs=inputs, print_callback=show, os=answer_system_call)
+
+    def show(_stream: str, text: str) -> None:
+        printed.write(text)
+
+    with ExitStack() as stack:
+        try:
+            checkout = _checkout(limits)
+            with _standard_error_kept():
+                session = stack.enter_context(checkout)
+        except (OSError, RuntimeError) as error:
+            raise CodeError(f"the sandbox cannot start: {one_line(str(error))}") from None
+        deadline = time.monotonic() + limits.time
+        worker = session.worker_pid
+        if worker is not None:  # else it has died, and the first feed says so
+            stack.enter_context(call.killed_by(lambda: _kill(worker)))
+            stack.enter_context(killed_with_us(worker))
+        yield feed
+
+
+@contextmanager
+def _standard_error_kept() -> Iterator[None]:
+    """Keep standard error from the workers that start in the block: one that runs out of memory writes there."""
+    with _starting:
+        try:
+            inheritable = os.get_inheritable(_STDERR)
+        except OSError:  # there is no standard error
+            yield
+            return
+        os.set_inheritable(_STDERR, False)
+        try:
+            yield
+        finally:
+            os.set_inheritable(_STDERR, inheritable)
+
+
+def _kill(worker: int) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(worker, signal.SIGKILL)
+
+
+# --- what went wrong, in one line -----------------------------------------------------------------------
+
+_UNSUPPORTED = re.compile(r"NotImplementedError: The monty syntax parser does not yet support (.*)", re.DOTALL)
+_DELETION = re.compile(r"\s*del\s+(.+)\[(.+)\]\s*")
+
+
+def _reason(error: MontyError, limits: Limits) -> str:
+    from pydantic_monty import MontyCrashedError, MontySyntaxError
+
+    text = str(error)
+    if isinstance(error, MontyCrashedError):
+        return limits.time_text if error.timed_out else "the sandbox's process died; the next call starts a new one"
+    if text.startswith(("TimeoutError: feed time limit", f"TimeoutError: {limits.time_text}")):
+        return limits.time_text
+    if text.startswith(("MemoryError: memory limit", "MemoryError: the worker exceeded")):
+        return limits.memory_text
+    if text.startswith("RuntimeError: Internal error in monty: exceptions can only"):
+        text = "an exception was raised with something other than one text, which the sandbox cannot do"
+    elif unsupported := _UNSUPPORTED.match(text):
+        text = "the sandbox has no " + unsupported[1].removeprefix("the ")
+    elif isinstance(error, MontySyntaxError):
+        text = f"SyntaxError: {text}"
+    return one_line(text)
+
+
+def _place(error: MontyError, steps: Sequence[_Step]) -> str:
+    """Where in a tool's code it failed, if that is known, and how to do it instead, if there is a way."""
+    frames = [frame for frame in getattr(error, "traceback", list)() if frame.filename == "<python-input-1>"]
+    if not frames:
+        return ""
+    number = frames[-1].line
+    lines = steps[1][0].splitlines()
+    hint = _hint(str(error), lines[number - 1] if number <= len(lines) else "")
+    return f" (line {number})" + (f"; {hint}" if hint else "")
+
+
+def _hint(text: str, line: str) -> str:
+    kind, _, message = text.partition(": ")
+    if deletion := _DELETION.fullmatch(line):
+        return f"write {deletion[1]}.pop({deletion[2]})"
+    if (
+        kind in {"NotImplementedError", "ModuleNotFoundError", "ImportError", "PermissionError"}
+        or (kind == "NameError" and _names_a_builtin(message))
+        or (kind == "AttributeError" and message.startswith("module "))
+        or (kind == "RuntimeError" and "not supported in this environment" in message)
+    ):
+        return "--unsafe runs the code as ordinary Python"
+    return ""
+
+
+def _names_a_builtin(message: str) -> bool:
+    import builtins
+
+    name = re.match(r"name '(\w+)' is not defined", message)
+    # In a script, exit() would not help either.
+    return name is not None and hasattr(builtins, name[1]) and name[1] not in {"exit", "quit"}

@@ -1,0 +1,399 @@
+"""One named context: what a program reads from it and writes to it."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from cleveragents.contexts import root as store
+from cleveragents.contexts import transfer
+from cleveragents.contexts.context_folder import ContextFolder
+from cleveragents.contexts.message import ContextMessage, new_message
+from cleveragents.contexts.messages_file import (
+    MESSAGES_FILE,
+    Reading,
+    append,
+    look_at_end,
+    read_all,
+    read_last,
+    refuse_unreadable,
+    set_aside_file,
+)
+from cleveragents.contexts.repair import repair
+from cleveragents.contexts.state_file import DOCUMENT_FILE, Document
+from cleveragents.disk import locks
+from cleveragents.disk.export_file import write_export
+from cleveragents.disk.files import replace_file, storage_errors, sync_file, sync_folder
+from cleveragents.errors import (
+    ContextBusyError,
+    ContextDamagedError,
+    ContextError,
+    ContextExistsError,
+    ContextNotFoundError,
+    InvalidSettingError,
+    InvalidValueError,
+)
+from cleveragents.values.json import dump_json, json_object, whole_number
+from cleveragents.values.merge import Removal, merged
+from cleveragents.values.names import context_name
+from cleveragents.values.text import clean_text, terminal_text
+
+TURN_WAIT = 30.0
+"""Seconds to wait for another run's turn, unless a caller says otherwise."""
+
+
+class ContextManager:
+    """A named context on disk: a conversation, a state, a global context and metadata.
+
+    Constructing one makes its folder and files where there are none, unless ``create`` is False. The manager
+    keeps no copy of what is in them: every access sees the disk, every change is on disk when the call returns,
+    and changes of several managers, threads and processes add up. ``on_damage`` is told in a sentence of lines
+    that cannot be read, each finding once; without it they are logged as warnings.
+
+    Raises InvalidNameError before anything is touched, ContextNotFoundError for a context that is gone or was
+    replaced (a manager never brings one back), ContextDamagedError for a file in which nothing can be read,
+    ContextBusyError when another process does not let go, StorageError when the disk refuses, and
+    InvalidValueError for what cannot be stored.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        root: Path | None = None,
+        *,
+        create: bool = True,
+        on_damage: Callable[[str], object] | None = None,
+    ) -> None:
+        name = context_name(name)
+        self._on_damage = on_damage or _log_damage
+        self._told: set[str] = set()
+        self._folder = ContextFolder(store.contexts_root() if root is None else Path(root), name)
+        while not self._found(or_empty=not create):
+            if not create:
+                raise self._folder.not_found()
+            files = {DOCUMENT_FILE: Document().as_bytes(), MESSAGES_FILE: b""}
+            try:
+                store.create(self._folder.root, name, files)
+            except ContextExistsError as error:
+                if error.taken != name:
+                    raise
+                # Another process made the same one at the same time: look again.
+
+    @classmethod
+    def open(
+        cls, name: str, root: Path | None = None, *, on_damage: Callable[[str], object] | None = None
+    ) -> ContextManager:
+        """The manager of a context that is there, else ContextNotFoundError; makes nothing."""
+        return cls(name, root, create=False, on_damage=on_damage)
+
+    def __repr__(self) -> str:
+        return f"ContextManager({self.name!r}, {str(self._folder.root)!r})"
+
+    @property
+    def name(self) -> str:
+        """The context's name, in its stored form."""
+        return self._folder.name
+
+    @property
+    def directory(self) -> Path:
+        """The folder the context is kept in."""
+        return self._folder.path
+
+    def exists(self) -> bool:
+        """Whether anything was ever saved in it: False for one just made or deleted, True after the first change."""
+        folder = self._folder
+        if not store.find(folder.root, folder.name):
+            return False
+        try:
+            return folder.messages.stat().st_size > 0 or set_aside_file(folder.messages).exists() or self.revision > 0
+        except ContextNotFoundError:
+            return False
+        except (OSError, ContextError):
+            return True  # what cannot be read is something
+
+    # --- the conversation -------------------------------------------------------------------------------
+
+    def add_message(
+        self,
+        role: str,
+        content: Any,
+        metadata: Mapping[str, Any] | None = None,
+        timestamp: datetime | None = None,
+    ) -> ContextMessage:
+        """Put a message at the end of the conversation and give it back as it is stored.
+
+        ``role`` is user, assistant, system or tool; ``content`` text or a list of parts; ``timestamp`` an aware
+        time, now by default. The cost does not grow with the conversation.
+        """
+        message = new_message(role, content, metadata, timestamp)
+        line = message.as_line()
+        with self._folder.locked():
+            told = append(self._folder.messages, line)
+        if told:
+            self._tell(told)
+        return message
+
+    @property
+    def messages(self) -> list[ContextMessage]:
+        """The whole conversation, oldest first, read from disk at each access."""
+        return self._read(read_all)
+
+    def last_messages(self, n: int) -> list[ContextMessage]:
+        """The last ``n`` messages, oldest first; reads the end of the file only. The last 0 messages are none."""
+        count = whole_number(n, "the number of messages")
+        return self._read(lambda path: read_last(path, count))
+
+    def formatted_history(self, include_metadata: bool = False, last: int | None = None) -> str:
+        """The conversation, or its ``last`` messages, as text for a terminal; times in UTC."""
+        lines = []
+        for message in self.messages if last is None else self.last_messages(last):
+            lines.append(f"[{message.timestamp:%Y-%m-%d %H:%M:%S} UTC] {message.role}: {message.text}")
+            if include_metadata and message.metadata:
+                lines.append(f"    metadata: {dump_json(message.metadata)}")
+        return terminal_text("\n".join(lines))
+
+    # --- state, global context, metadata ----------------------------------------------------------------
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The state, a copy read from disk at each access."""
+        return self._folder.read_document().state
+
+    def update_state(self, changes: Mapping[str, Any], removed: Iterable[Removal] = ()) -> None:
+        """Merge ``changes`` into the state, nested mappings per nested key; take away ``removed`` keys or paths."""
+        self._update("state", changes, removed)
+
+    @property
+    def global_context(self) -> dict[str, Any]:
+        """The global context, a copy read from disk at each access."""
+        return self._folder.read_document().global_context
+
+    def update_global_context(self, changes: Mapping[str, Any], removed: Iterable[Removal] = ()) -> None:
+        """Merge ``changes`` into the global context as ``update_state`` does."""
+        self._update("global_context", changes, removed)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata, a copy read from disk at each access."""
+        return self._folder.read_document().metadata
+
+    def update_metadata(self, changes: Mapping[str, Any], removed: Iterable[Removal] = ()) -> None:
+        """Merge ``changes`` into the metadata as ``update_state`` does."""
+        self._update("metadata", changes, removed)
+
+    @property
+    def created_at(self) -> datetime:
+        """When the context was made; aware, in UTC."""
+        return self._folder.read_document().created_at
+
+    @property
+    def revision(self) -> int:
+        """How often state, global context or metadata were changed, or the conversation cleared."""
+        return self._folder.read_document().revision
+
+    # --- as a whole -------------------------------------------------------------------------------------
+
+    def save(self) -> None:
+        """Have everything on disk, which it is after every change already; what other processes wrote stays."""
+        self._folder.check()
+        with storage_errors(self.directory):
+            sync_file(self._folder.messages)
+            sync_file(self._folder.document)
+            sync_folder(self.directory)
+
+    def reload(self) -> None:
+        """Go on with the context that has this name now, even if it is another one than before."""
+        folder = ContextFolder(self._folder.root, self.name)
+        if not store.find(folder.root, folder.name):
+            raise folder.not_found()
+        self._folder = folder
+        self._told.clear()
+        folder.check()
+
+    def clear(self, everything: bool = False) -> None:
+        """Empty the conversation and keep the rest; with ``everything`` empty state, global context and metadata.
+
+        Takes no turn, so that a turn may do it; outside of one, enter ``turn`` so as not to empty another's half-way.
+        """
+        with self._folder.locked():
+            refuse_unreadable(self._folder.messages, look_at_end(self._folder.messages))
+            document = self._folder.read_document()
+            if everything:
+                document.state, document.global_context, document.metadata = {}, {}, {}
+            self._folder.replace_document(document)
+            with storage_errors(self._folder.messages):
+                set_aside_file(self._folder.messages).unlink(missing_ok=True)
+                replace_file(self._folder.messages, b"")
+
+    def delete(self) -> None:
+        """Remove the folder and everything in it, damaged or not; a symbolic link is removed, not followed."""
+        with self._folder.locked(even_if_damaged=True):
+            store.remove(self._folder.root, self.name)
+
+    def rename(self, new_name: str) -> None:
+        """Give the context another name. Raises ContextExistsError, and ContextBusyError while a run is using it."""
+        folder = ContextFolder(self._folder.root, context_name(new_name))
+        with (
+            self.turn(wait=0),
+            store.name_reserved(folder.root, folder.name, but=self.name),
+            self._folder.locked(even_if_damaged=True),
+        ):
+            store.move(folder.root, self.name, folder.name)
+        self._folder = folder
+
+    def copy(self, new_name: str) -> ContextManager:
+        """A new context with everything that is in this one. Raises ContextExistsError."""
+        return self._make(self._snapshot(), new_name, self._folder.root, self._on_damage)
+
+    def damage(self) -> list[str]:
+        """What ``repair`` would do, a sentence each; reads everything and changes nothing."""
+        return repair(self._folder, really=False)
+
+    def repair(self) -> list[str]:
+        """Set aside what cannot be read, in files ``….damaged`` beside it; tells what was done, a sentence each."""
+        with self._folder.locked(even_if_damaged=True):
+            done = repair(self._folder, really=True)
+        self.reload()
+        return done
+
+    @contextlib.contextmanager
+    def turn(self, wait: float = TURN_WAIT, *, cancelled: threading.Event | None = None) -> Iterator[None]:
+        """Have the context's one turn inside the block; it ends with the process if that dies.
+
+        Raises ContextBusyError when another run does not finish within ``wait`` seconds. It may be entered in a
+        worker thread: setting ``cancelled`` ends the waiting at once, with the same error.
+        """
+        if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait < math.inf:
+            raise InvalidSettingError(f"the time to wait must be 0 or more seconds, not {wait!r:.60}")
+        self._folder.check_there()
+        lock = self._folder.turn_lock
+        with storage_errors(lock, "lock"):
+            descriptor = locks.acquire(lock, wait, cancelled)
+        if descriptor is None:
+            raise ContextBusyError(
+                f"context {self.name!r} is in use by another run; try again when it has ended (a run can --wait longer)"
+            )
+        try:
+            self._folder.check_after_locking(lock, even_if_damaged=True)
+            yield
+        finally:
+            locks.release(descriptor)
+
+    # --- export and import ------------------------------------------------------------------------------
+
+    def export(self) -> dict[str, Any]:
+        """Everything in the context as one JSON document with a checksum; see ``contexts.transfer``."""
+        return transfer.export_document(self._snapshot())
+
+    def export_to(self, path: Path | str, *, overwrite: bool = False) -> None:
+        """Write the export document to ``path``. A file that is there is kept unless ``overwrite``: StorageError."""
+        write_export(self.export(), Path(path), overwrite=overwrite)
+
+    @classmethod
+    def import_from(
+        cls,
+        path: Path | str,
+        name: str | None = None,
+        root: Path | None = None,
+        replace: bool = False,
+        *,
+        on_damage: Callable[[str], object] | None = None,
+    ) -> ContextManager:
+        """The context ``name``, else the one the file names, made of an export; with ``replace`` exactly that.
+
+        Raises ContextImportError before anything is written when the file is not a whole and unchanged export,
+        and ContextExistsError when the name is taken.
+        """
+        snapshot = transfer.read_export(Path(path))
+        return cls._make(snapshot, snapshot.name if name is None else name, root, on_damage, replace=replace)
+
+    @classmethod
+    def _make(
+        cls,
+        snapshot: transfer.Snapshot,
+        name: str,
+        root: Path | None,
+        on_damage: Callable[[str], object] | None,
+        *,
+        replace: bool | None = None,
+    ) -> ContextManager:
+        name = context_name(name)
+        root = store.contexts_root() if root is None else Path(root)
+        store.create(root, name, transfer.files_of(snapshot), replace=replace)
+        return cls.open(name, root, on_damage=on_damage)
+
+    def _snapshot(self) -> transfer.Snapshot:
+        """Everything in the context as it is at one moment."""
+        with locks.held_if_there(self._folder.lock, store.LOCK_WAIT):
+            document = self._folder.read_document()
+            reading = read_all(self._folder.messages)
+        self._tell_problem(reading)
+        return transfer.Snapshot(self.name, document, reading.messages)
+
+    # --- inside -----------------------------------------------------------------------------------------
+
+    def _found(self, *, or_empty: bool) -> bool:
+        """Whether there is a context of this name; the first one found is the one this manager is for."""
+        folder = self._folder
+        if not store.find(folder.root, folder.name) or (not or_empty and store.is_empty(folder.path)):
+            return False
+        try:
+            folder.check()
+        except ContextNotFoundError:
+            return False
+        except ContextError:
+            pass  # damage is reported when a file is used: deleting works without reading it
+        return True
+
+    def _read(self, read: Callable[[Path], Reading]) -> list[ContextMessage]:
+        # The conversation can be read without a state, but not another context's in place of this one's.
+        with contextlib.suppress(ContextDamagedError):
+            self._folder.check()
+        reading = self._folder.look(lambda: read(self._folder.messages))
+        if reading.torn:
+            # Another process may be in the middle of writing that line: look again when it has finished.
+            with locks.held_if_there(self._folder.lock, store.LOCK_WAIT):
+                reading = self._folder.look(lambda: read(self._folder.messages))
+        self._tell_problem(reading)
+        return reading.messages
+
+    def _update(self, section: str, changes: Mapping[str, Any], removed: Iterable[Removal]) -> None:
+        changes = json_object(changes, section)
+        paths = _paths(removed)
+        with self._folder.locked():
+            if changes or paths:
+                document = self._folder.read_document()
+                setattr(document, section, merged(getattr(document, section), changes, paths))
+                self._folder.replace_document(document)
+
+    def _tell_problem(self, reading: Reading) -> None:
+        if reading.problem:
+            self._tell(f"{reading.problem}; 'cleveragents context repair' sets aside what is broken")
+
+    def _tell(self, what: str) -> None:
+        if what not in self._told:
+            self._told.add(what)
+            self._on_damage(f"context {self.name!r}: {what}")
+
+
+def _paths(removed: Iterable[Removal]) -> list[tuple[str, ...]]:
+    if isinstance(removed, str):
+        raise InvalidValueError(f"must be a list of keys or paths; write [{removed!r:.60}]", "removed")
+    paths = []
+    for removal in removed:
+        path = (removal,) if isinstance(removal, str) else removal
+        if not isinstance(path, tuple | list) or not path or not all(isinstance(key, str) for key in path):
+            raise InvalidValueError(f"{removal!r:.60} is neither a key nor a path of keys", "removed")
+        paths.append(tuple(map(clean_text, path)))
+    return paths
+
+
+def _log_damage(what: str) -> None:
+    import logging
+
+    logging.getLogger("cleveragents.contexts").warning("%s", what)

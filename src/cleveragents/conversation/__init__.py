@@ -1,0 +1,1 @@
+"""What was said: messages, their content, turns, prompts and usage. Pure."""

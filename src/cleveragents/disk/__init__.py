@@ -1,0 +1,1 @@
+"""Bytes that a crash leaves whole: files, locks, export files."""

@@ -1,0 +1,1 @@
+"""The store of sessions in SQL, one code for SQLite and PostgreSQL."""

@@ -1,0 +1,148 @@
+"""The database behind the sessions: what it can do, and what its two kinds have in common."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, Protocol, TypeVar
+from weakref import WeakSet
+
+Row = tuple[Any, ...]
+Parameters = Mapping[str, Any]
+
+
+class Transaction(Protocol):
+    """Statements that happen together or not at all."""
+
+    def rows(self, sql: str, parameters: Parameters) -> Sequence[Row]:
+        """Run one statement and return all it gives."""
+
+    def many(self, sql: str, parameters: Sequence[Parameters]) -> None:
+        """Run one statement once for each of ``parameters``."""
+
+
+class Nothing:
+    """A reading transaction on a database that is not there yet."""
+
+    def rows(self, _sql: str, _parameters: Parameters) -> Sequence[Row]:
+        """No rows."""
+        return []
+
+    def many(self, _sql: str, _parameters: Sequence[Parameters]) -> None:
+        """Never called: a reading transaction does not write."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """What can be said about a database without changing it. ``schema`` is None when there is none yet."""
+
+    database: str
+    kind: str
+    schema: str | None
+    expected_schema: str
+    size_bytes: int | None
+    details: Mapping[str, str]
+
+
+class Database(Protocol):
+    """A database that holds sessions. Safe to use from several threads, and after a fork.
+
+    Nothing is made before the first write; until then every read finds nothing. An older schema is upgraded by
+    the first call. Errors of the driver come out as SessionStorageError, SessionBusyError, SessionDamagedError
+    or SessionSchemaError, in one line that names the database without its password.
+    """
+
+    @property
+    def name(self) -> str:
+        """How the database is called in messages."""
+
+    @property
+    def statements(self) -> Mapping[str, str]:
+        """The texts of sessions/sql/queries.py for this kind of database."""
+
+    def query(self, sql: str, parameters: Parameters) -> Sequence[Row]:
+        """The rows of one statement that only reads."""
+
+    def reading(self) -> AbstractContextManager[Transaction]:
+        """A transaction that sees one state of the database, whatever others write meanwhile."""
+
+    def writing(self) -> AbstractContextManager[Transaction]:
+        """A transaction that is on disk when the block ends, and undone when it raises."""
+
+    def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> AbstractContextManager[None]:
+        """The turn lock of a session, waited for ``wait`` seconds or until ``cancelled``; then SessionBusyError."""
+
+    def forget_turn(self, session_id: str) -> None:
+        """Remove what is left of the turn lock of a deleted session."""
+
+    def status(self) -> Status:
+        """What can be said about the database; it may be missing, old, or newer than this release."""
+
+    def upgrade(self) -> None:
+        """Create the schema, or bring it up to date."""
+
+    def backup(self, path: Path) -> None:
+        """Write a consistent copy to the new file ``path`` while others go on working."""
+
+    def close(self) -> None:
+        """Close all connections."""
+
+
+def statements(kind: str) -> Mapping[str, str]:
+    """The texts of sessions/sql/queries.py for one kind of database."""
+    every: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("statements.json").read_bytes())
+    return every[kind]
+
+
+class Closable(Protocol):
+    """What a pool holds: a driver's connection."""
+
+    def close(self) -> None:
+        """End the connection."""
+
+
+Connection = TypeVar("Connection", bound=Closable)
+
+
+class Pool(Generic[Connection]):
+    """Idle connections for reuse; each is used by one thread at a time."""
+
+    def __init__(self, connect: Callable[[], Connection]) -> None:
+        self._connect = connect
+        self._idle: list[Connection] = []
+        _pools.add(self)
+
+    def take(self) -> tuple[Connection, bool]:
+        """A connection, and whether it has been used before."""
+        try:
+            return self._idle.pop(), True
+        except IndexError:
+            return self._connect(), False
+
+    def give_back(self, connection: Connection) -> None:
+        """Keep ``connection`` for the next who needs one."""
+        self._idle.append(connection)
+
+    def close(self) -> None:
+        """Close all that are idle."""
+        while self._idle:
+            self._idle.pop().close()
+
+
+_pools: WeakSet[Pool[Any]] = WeakSet()
+
+
+def _close_all() -> None:
+    for pool in list(_pools):
+        pool.close()
+
+
+if hasattr(os, "register_at_fork"):
+    # A connection must not be in two processes: neither database survives that.
+    os.register_at_fork(before=_close_all)

@@ -1,0 +1,259 @@
+"""Sessions in PostgreSQL: any number of hosts on one database. Needs the extra ``postgres``."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import threading
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import urlsplit
+
+from cleveragents.errors import SessionBusyError, SessionDamagedError, SessionServiceError, SessionStorageError
+from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Row, Status, Transaction, statements
+from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
+
+if TYPE_CHECKING:
+    import psycopg
+
+CONNECT_TIMEOUT = 10
+"""Seconds after which a server that does not answer counts as unreachable, unless the URL says otherwise."""
+
+_PAUSE = 0.05
+"""Seconds between two looks at a turn lock that is taken: people wait for it, and want to be able to stop."""
+
+READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+
+
+class PostgresqlDatabase:
+    """See Database. ``busy_timeout`` is in seconds."""
+
+    def __init__(self, url: str, *, busy_timeout: float, schema: Schema) -> None:
+        self._url = url
+        self._busy_timeout = busy_timeout
+        self._schema = schema
+        self._pool: Pool[psycopg.Connection[Row]] = Pool(self._connect)
+        self._ready = False
+
+    @cached_property
+    def name(self) -> str:
+        parts = urlsplit(self._url)
+        return f"postgresql://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+    @cached_property
+    def statements(self) -> Mapping[str, str]:
+        return statements("postgresql")
+
+    # --- transactions ---------------------------------------------------------------------------------
+
+    def query(self, sql: str, parameters: Parameters) -> Sequence[Row]:
+        if not self._is_ready(create=False):
+            return []
+        with self._errors(), self._connection(sql, parameters) as (_, rows):
+            return rows
+
+    @contextlib.contextmanager
+    def reading(self) -> Iterator[Transaction]:
+        if not self._is_ready(create=False):
+            yield Nothing()
+            return
+        with self._transaction(READ) as transaction:
+            yield transaction
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Transaction]:
+        self._is_ready(create=True)
+        with self._transaction(WRITE) as transaction:
+            yield transaction
+
+    @contextlib.contextmanager
+    def _transaction(self, begin: str) -> Iterator[Transaction]:
+        with self._errors(), self._connection(begin, {}) as (connection, _):
+            yield _Open(connection)
+            connection.execute("COMMIT")
+
+    @contextlib.contextmanager
+    def _connection(self, first: str, parameters: Parameters) -> Iterator[tuple[psycopg.Connection[Row], list[Row]]]:
+        """A connection on which the statement ``first`` has been run, and its rows.
+
+        A pooled connection may have died with its server since it was used: then ``first``, which has changed
+        nothing, is run again on a new one.
+        """
+        pool = self._pool
+        connection, used = pool.take()
+        try:
+            try:
+                rows = _rows(connection, first, parameters)
+            except self._driver.OperationalError:
+                if not used or not connection.broken:
+                    raise
+                pool.close()
+                connection = self._connect()
+                rows = _rows(connection, first, parameters)
+            yield connection, rows
+        finally:
+            with contextlib.suppress(self._driver.Error):
+                connection.rollback()
+            if not connection.closed:
+                pool.give_back(connection)
+
+    # --- opening --------------------------------------------------------------------------------------
+
+    @cached_property
+    def _driver(self) -> Any:
+        try:
+            import psycopg
+        except ImportError:
+            raise SessionStorageError("a PostgreSQL database needs psycopg: install cleveragents[postgres]") from None
+        return psycopg
+
+    def _connect(self) -> psycopg.Connection[Row]:
+        try:
+            options = self._driver.conninfo.conninfo_to_dict(self._url)
+        except self._driver.ProgrammingError:
+            # The driver's own text may quote the password.
+            raise SessionStorageError(f"the URL of the database {self.name} is not a valid connection URL") from None
+        connection = self._driver.connect(
+            **{"connect_timeout": CONNECT_TIMEOUT, "application_name": "cleveragents"} | options,
+            client_encoding="utf8",
+            autocommit=True,
+        )
+        connection.execute(f"SET lock_timeout = {max(1, round(self._busy_timeout * 1000))}")
+        return cast("psycopg.Connection[Row]", connection)
+
+    def _is_ready(self, *, create: bool) -> bool:
+        """Whether there is a database of our schema now; it is upgraded, and created if wanted."""
+        if self._ready:
+            return True
+        revision = self._revision()
+        if not self._schema.is_current(revision, self.name):
+            if revision is None and not create and self._is_empty():
+                return False
+            self._upgrade()
+        self._ready = True
+        return True
+
+    def _revision(self) -> str | None:
+        with self._errors(), self._connection("SELECT 1", {}) as (connection, _):
+            return self._revision_on(connection)
+
+    @staticmethod
+    def _revision_on(connection: psycopg.Connection[Row]) -> str | None:
+        """The recorded revision. Asking for the table first spares the server's log an error."""
+        ((table,),) = _rows(connection, "SELECT to_regclass('alembic_version')::text", {})
+        rows = _rows(connection, "SELECT version_num FROM alembic_version", {}) if table else []
+        return rows[0][0] if rows else None
+
+    def _is_empty(self) -> bool:
+        with self._errors(), self._connection("SELECT to_regclass('sessions')", {}) as (_, found):
+            return found[0][0] is None
+
+    # --- schema ---------------------------------------------------------------------------------------
+
+    def upgrade(self) -> None:
+        self._is_ready(create=True)
+
+    def _upgrade(self) -> None:
+        """Create or upgrade the schema in one transaction; others wait, and find it done."""
+        key = _lock_key("schema")
+        with self._errors(), self._connection(f"SELECT pg_advisory_lock({key})", {}) as (connection, _):
+            try:
+                if not self._schema.is_current(self._revision_on(connection), self.name):
+                    engine = engine_on(connection, self._driver, "postgresql+psycopg")
+                    connection.execute(WRITE)
+                    upgrade(engine, self._schema, self.name)
+            finally:
+                connection.close()  # which ends the lock
+
+    def status(self) -> Status:
+        revision = self._revision()
+        with (
+            self._errors(),
+            self._connection("SELECT pg_database_size(current_database()), current_setting('server_version')", {}) as (
+                _,
+                rows,
+            ),
+        ):
+            size, version = rows[0]
+            return Status(self.name, "PostgreSQL", revision, self._schema.head, size, {"server": version})
+
+    def backup(self, path: Path) -> None:
+        raise SessionStorageError(
+            f"{self.name} is backed up with PostgreSQL's own tools, such as: pg_dump -Fc -f {path}"
+        )
+
+    # --- turns ----------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> Iterator[None]:
+        ask = f"SELECT pg_try_advisory_lock({_lock_key(f'turn {session_id}')})"
+        cancelled = cancelled or threading.Event()
+        deadline = time.monotonic() + wait
+        with self._errors(), self._connection(ask, {}) as (connection, answer):
+            try:
+                is_ours = answer[0][0]
+                while not is_ours:
+                    remaining = deadline - time.monotonic()
+                    if remaining <= 0 or cancelled.wait(min(_PAUSE, remaining)):
+                        raise SessionBusyError(
+                            f"session {session_id} is in use by another run; try again when it has ended"
+                        )
+                    ((is_ours,),) = _rows(connection, ask, {})
+                yield
+            finally:
+                # The lock belongs to the connection: it ends with it, however this process ends.
+                connection.close()
+
+    def forget_turn(self, session_id: str) -> None:
+        """Nothing is left of an advisory lock."""
+
+    # --- the end --------------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        self._pool.close()
+
+    @contextlib.contextmanager
+    def _errors(self) -> Iterator[None]:
+        """Turn what the driver raises into one of our errors."""
+        try:
+            yield
+        except self._driver.Error as error:
+            raise self._error(error) from error
+
+    def _error(self, error: Exception) -> SessionServiceError:
+        errors = self._driver.errors
+        reason = " ".join(str(error).split())
+        if isinstance(error, errors.LockNotAvailable | errors.DeadlockDetected):
+            return SessionBusyError(
+                f"the database {self.name} was in use by another process for {self._busy_timeout:g} seconds; try again"
+            )
+        if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
+            return SessionDamagedError(f"the database {self.name} is damaged: {reason}")
+        return SessionStorageError(f"cannot use the database {self.name}: {reason}")
+
+
+class _Open:
+    """A transaction on a connection."""
+
+    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+        self._connection = connection
+
+    def rows(self, sql: str, parameters: Parameters) -> Sequence[Row]:
+        return _rows(self._connection, sql, parameters)
+
+    def many(self, sql: str, parameters: Sequence[Parameters]) -> None:
+        self._connection.cursor().executemany(cast("Any", sql), parameters)
+
+
+def _rows(connection: psycopg.Connection[Row], sql: str, parameters: Parameters) -> list[Row]:
+    cursor = connection.execute(cast("Any", sql), parameters)
+    return cursor.fetchall() if cursor.description else []
+
+
+def _lock_key(what: str) -> int:
+    """A number for an advisory lock, which all programs on the server share."""
+    return int.from_bytes(hashlib.sha256(f"cleveragents {what}".encode()).digest()[:8], signed=True)

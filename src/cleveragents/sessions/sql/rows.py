@@ -1,0 +1,207 @@
+"""How sessions are written into rows and read back, alike for both databases."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage, stored_message
+from cleveragents.conversation.usage import TokenUsage, UsageEntry, dollars
+from cleveragents.sessions.session import AutomationLevel, LinkedPlan, Session, SessionSummary
+from cleveragents.sessions.sql.database import Parameters, Row
+from cleveragents.sessions.statistics import Count, Tally
+from cleveragents.values.json import dump_json, load_json
+from cleveragents.values.times import from_microseconds, microseconds
+
+# PostgreSQL has no NUL in text, so on both databases NUL is kept as this character and "0", and the character
+# itself, which hardly any text contains, doubled. In JSON text both are escaped already.
+_ESCAPE = "\x10"
+_ESCAPED = re.compile(f"{_ESCAPE}(.)", re.DOTALL)
+
+_ROLES = {role.value: role for role in MessageRole}
+
+
+def to_text(text: str | None) -> str | None:
+    """``text`` as both databases can keep it."""
+    if text is None or ("\x00" not in text and _ESCAPE not in text):
+        return text
+    return text.replace(_ESCAPE, _ESCAPE * 2).replace("\x00", f"{_ESCAPE}0")
+
+
+def from_text(text: str) -> str:
+    """The text that ``to_text`` was given."""
+    if _ESCAPE not in text:
+        return text
+    return _ESCAPED.sub(lambda match: "\x00" if match[1] == "0" else match[1], text)
+
+
+def _to_json(value: Any) -> str | None:
+    return None if value is None else dump_json(value)
+
+
+def message_row(session_id: str, sequence: int, message: MessageDraft | SessionMessage, created_at: int) -> Parameters:
+    """The row of a message; ``created_at`` in microseconds."""
+    return {
+        "session_id": session_id,
+        "sequence": sequence,
+        "role": str(message.role),
+        "content": to_text(message.content),
+        "tool_call_id": to_text(message.tool_call_id),
+        "tool_calls": _to_json(message.tool_calls),
+        "parts": _to_json(message.parts),
+        "agent": to_text(message.agent),
+        "metadata": _to_json(message.metadata or None),
+        "created_at": created_at,
+    }
+
+
+def read_message(row: Row) -> SessionMessage:
+    """The message of a row of the statements ``messages`` and ``last_messages``."""
+    sequence, role, content, tool_call_id, tool_calls, parts, agent, metadata, created_at = row
+    # No text or JSON here is ever empty; what is None costs nothing.
+    return stored_message(
+        sequence,
+        _ROLES[role],
+        content and from_text(content),
+        tool_call_id and from_text(tool_call_id),
+        tool_calls and load_json(tool_calls),
+        parts and load_json(parts),
+        agent and from_text(agent),
+        load_json(metadata) if metadata else {},
+        from_microseconds(created_at),
+    )
+
+
+def session_row(session: Session, imported_checksum: str | None, activity: int) -> Parameters:
+    """The row of a session."""
+    return {
+        "id": session.session_id,
+        "namespace": session.namespace,
+        "actor_name": session.actor_name,
+        "forked_from": session.forked_from,
+        "imported_checksum": imported_checksum,
+        "message_count": session.message_count,
+        "created_at": microseconds(session.created_at),
+        "updated_at": microseconds(session.updated_at),
+        "activity": activity,
+        **changeable(session),
+    }
+
+
+def changeable(session: Session | SessionSummary) -> dict[str, Any]:
+    """The columns that can change after a session was made, but for those that every change sets."""
+    return {
+        "title": to_text(session.title),
+        "automation_level": session.automation_level and str(session.automation_level),
+        "metadata": dump_json(session.metadata),
+        "input_tokens": session.token_usage.input_tokens,
+        "output_tokens": session.token_usage.output_tokens,
+        "cost_nano": session.token_usage.nano_dollars,
+        "cost_complete": int(session.token_usage.cost_complete),
+    }
+
+
+def read_summary(row: Row, plans: Sequence[LinkedPlan], tags: Sequence[str]) -> SessionSummary:
+    """The summary of a row of the statements ``summary`` and ``page``."""
+    (
+        session_id,
+        namespace,
+        actor_name,
+        title,
+        level,
+        message_count,
+        input_tokens,
+        output_tokens,
+        cost_nano,
+        cost_complete,
+        forked_from,
+        metadata,
+        created_at,
+        updated_at,
+        activity,
+    ) = row
+    return SessionSummary(
+        session_id,
+        namespace,
+        actor_name,
+        title and from_text(title),
+        None if level is None else AutomationLevel(level),
+        message_count,
+        TokenUsage(input_tokens, output_tokens, dollars(cost_nano), bool(cost_complete)),
+        list(plans),
+        list(tags),
+        forked_from,
+        load_json(metadata),
+        from_microseconds(created_at),
+        from_microseconds(updated_at),
+        activity,
+    )
+
+
+def filter_values(name: str, value: Any) -> Parameters:
+    """What the condition ``filter NAME`` is given for one field of a SessionFilter."""
+    if name == "id_prefix":
+        # After every character of an id.
+        return {"id_prefix": value, "id_prefix_end": f"{value}~"}
+    return {name: microseconds(value) if isinstance(value, dt.datetime) else value}
+
+
+def read_started(row: Row) -> Count:
+    """The count of a row of the statement ``started``. Sums are decimals on PostgreSQL."""
+    day, actor, sessions, messages = row
+    return Count(_date(day), actor, None, Tally(sessions=sessions, messages=int(messages)))
+
+
+def read_used(row: Row) -> Count:
+    """The count of a row of the statement ``used``."""
+    day, actor, llm, calls, input_tokens, output_tokens, cost_nano, known = row
+    tally = Tally(
+        calls=calls,
+        input_tokens=int(input_tokens),
+        output_tokens=int(output_tokens),
+        nano_dollars=int(cost_nano or 0),
+        cost_complete=known == calls,
+    )
+    return Count(_date(day), actor, llm and from_text(llm), tally)
+
+
+def _date(day: int) -> dt.date:
+    return dt.date.fromordinal(day + 1)
+
+
+def plan_row(session_id: str, position: int, plan: LinkedPlan) -> Parameters:
+    """The row of a linked plan."""
+    return {
+        "session_id": session_id,
+        "position": position,
+        "plan_id": plan.plan_id,
+        "phase": to_text(plan.phase),
+        "state": to_text(plan.state),
+    }
+
+
+def read_plan(row: Row) -> LinkedPlan:
+    """The plan of a row of the statements ``plans`` and ``page_plans``, whose first column is the session."""
+    _, plan_id, phase, state = row
+    return LinkedPlan(plan_id, phase and from_text(phase), state and from_text(state))
+
+
+def usage_row(session_id: str, entry: UsageEntry) -> Parameters:
+    """The row of an entry of the ledger."""
+    return {
+        "session_id": session_id,
+        "llm": to_text(entry.llm),
+        "input_tokens": entry.input_tokens,
+        "output_tokens": entry.output_tokens,
+        "cost_nano": entry.nano_dollars,
+        "created_at": microseconds(entry.created_at),
+    }
+
+
+def read_usage(row: Row) -> UsageEntry:
+    """The entry of a row of the statement ``usage``."""
+    input_tokens, output_tokens, cost_nano, llm, created_at = row
+    cost = None if cost_nano is None else dollars(cost_nano)
+    return UsageEntry(input_tokens, output_tokens, cost, llm and from_text(llm), from_microseconds(created_at))

@@ -1,0 +1,243 @@
+"""The store of sessions in SQL: one code for SQLite and PostgreSQL."""
+
+from __future__ import annotations
+
+import datetime as dt
+import threading
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import fields
+
+from cleveragents.conversation.message import MessageDraft, SessionMessage
+from cleveragents.conversation.usage import TokenUsage, UsageEntry
+from cleveragents.errors import (
+    InvalidInputError,
+    SessionConflictError,
+    SessionDamagedError,
+    SessionNotFoundError,
+)
+from cleveragents.sessions.filter import SessionFilter
+from cleveragents.sessions.session import LinkedPlan, Session, SessionSummary
+from cleveragents.sessions.sql import rows
+from cleveragents.sessions.sql.database import Database, Row, Transaction
+from cleveragents.sessions.statistics import Count
+from cleveragents.values.times import microseconds
+
+LARGEST = 2**63 - 1
+"""The largest integer of both databases."""
+
+
+class SqlSessionRepository:
+    """See sessions.repository.SessionRepository."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def add(self, session: Session, *, imported_checksum: str | None = None) -> None:
+        sql = self._database.statements
+        session_id = session.session_id
+        with self._database.writing() as db:
+            activity = microseconds(session.updated_at)
+            if imported_checksum is None:
+                activity = max(activity, db.rows(sql["newest_activity"], {})[0][0] + 1)
+            db.rows(sql["add_session"], rows.session_row(session, imported_checksum, activity))
+            db.many(
+                sql["add_message"],
+                [
+                    rows.message_row(session_id, message.sequence, message, microseconds(message.created_at))
+                    for message in session.messages
+                ],
+            )
+            db.many(sql["add_usage"], [rows.usage_row(session_id, entry) for entry in session.usage_entries])
+            self._add_plans(db, session_id, session.linked_plans)
+            self._add_tags(db, session_id, session.tags)
+
+    def get(self, session_id: str) -> Session:
+        sql = self._database.statements
+        with self._database.reading() as db, self._readable(session_id):
+            summary = self._summary(db, "summary", session_id)
+            stored = {"session_id": session_id, "start": 0, "stop": LARGEST}
+            messages = [rows.read_message(row) for row in db.rows(sql["messages"], stored)]
+            if len(messages) != summary.message_count:
+                raise ValueError(f"{summary.message_count} messages were stored, {len(messages)} are there")
+            return Session(
+                session_id,
+                summary.namespace,
+                summary.actor_name,
+                summary.title,
+                summary.automation_level,
+                messages,
+                summary.token_usage,
+                summary.linked_plans,
+                summary.tags,
+                summary.forked_from,
+                summary.metadata,
+                summary.created_at,
+                summary.updated_at,
+                [rows.read_usage(row) for row in db.rows(sql["usage"], {"session_id": session_id})],
+            )
+
+    def summary(self, session_id: str) -> SessionSummary:
+        with self._database.reading() as db, self._readable(session_id):
+            return self._summary(db, "summary", session_id)
+
+    def page(self, limit: int, after: str | SessionSummary | None, wanted: SessionFilter) -> list[SessionSummary]:
+        sql = self._database.statements
+        conditions = {each.name: getattr(wanted, each.name) for each in fields(wanted)}
+        given = {name: rows.filter_values(name, value) for name, value in conditions.items() if value is not None}
+        filters = " AND ".join(sql[f"filter {name}"] for name in given) or "1 = 1"
+        with self._database.reading() as db:
+            activity, last_id = self._place(db, after)
+            parameters = {"limit": min(limit, LARGEST), "activity": activity, "after": last_id}
+            for values in given.values():
+                parameters |= values
+            found, plans, tags = (
+                db.rows(sql[name].replace("{filters}", filters), parameters)
+                for name in ("page", "page_plans", "page_tags")
+            )
+            plans_of: defaultdict[str, list[LinkedPlan]] = defaultdict(list)
+            for row in plans:
+                plans_of[row[0]].append(rows.read_plan(row))
+            tags_of: defaultdict[str, list[str]] = defaultdict(list)
+            for session_id, each in tags:
+                tags_of[session_id].append(each)
+            return [self._read_summary(row, plans_of[row[0]], tags_of[row[0]]) for row in found]
+
+    def _place(self, db: Transaction, after: str | SessionSummary | None) -> tuple[int, str]:
+        if after is None:
+            return LARGEST, ""
+        if isinstance(after, SessionSummary):
+            return after.activity, after.session_id
+        found = db.rows(self._database.statements["place"], {"session_id": after})
+        if not found:
+            raise _not_found(after)
+        return found[0][0], after
+
+    def counts(self) -> list[Count]:
+        sql = self._database.statements
+        with self._database.reading() as db:
+            return [
+                *map(rows.read_started, db.rows(sql["started"], {})),
+                *map(rows.read_used, db.rows(sql["used"], {})),
+            ]
+
+    def delete(self, session_id: str) -> None:
+        with self._database.writing() as db:
+            if not db.rows(self._database.statements["delete"], {"session_id": session_id}):
+                raise _not_found(session_id)
+        self._database.forget_turn(session_id)
+
+    def append(
+        self, session_id: str, drafts: Sequence[MessageDraft], now: dt.datetime, expected_sequence: int | None
+    ) -> list[SessionMessage]:
+        sql = self._database.statements
+        time = microseconds(now)
+        with self._database.writing() as db:
+            taken = db.rows(sql["take_numbers"], {"session_id": session_id, "count": len(drafts), "now": time})
+            if not taken:
+                raise _not_found(session_id)
+            first = taken[0][0] - len(drafts)
+            if expected_sequence is not None and expected_sequence != first:
+                raise SessionConflictError(
+                    f"session {session_id} was changed meanwhile: message {expected_sequence} was expected to be the "
+                    f"next, but it is {first}; read the session again"
+                )
+            added = [rows.message_row(session_id, first + index, draft, time) for index, draft in enumerate(drafts)]
+            if len(added) == 1:
+                db.rows(sql["add_message"], added[0])
+            else:
+                db.many(sql["add_message"], added)
+        return [draft.numbered(first + index, now) for index, draft in enumerate(drafts)]
+
+    def messages(self, session_id: str, start: int, stop: int) -> list[SessionMessage]:
+        span = {"session_id": session_id, "start": min(start, LARGEST), "stop": min(stop, LARGEST)}
+        return self._messages(session_id, self._database.query(self._database.statements["messages"], span))
+
+    def last_messages(self, session_id: str, count: int) -> list[SessionMessage]:
+        wanted = {"session_id": session_id, "limit": min(count, LARGEST)}
+        found = self._database.query(self._database.statements["last_messages"], wanted)
+        return self._messages(session_id, found[::-1])
+
+    def _messages(self, session_id: str, found: Sequence[Row]) -> list[SessionMessage]:
+        if not found:
+            self.count(session_id)
+        with self._readable(session_id):
+            return [rows.read_message(row) for row in found]
+
+    def count(self, session_id: str) -> int:
+        found = self._database.query(self._database.statements["count"], {"session_id": session_id})
+        if not found:
+            raise _not_found(session_id)
+        number: int = found[0][0]
+        return number
+
+    def change(
+        self, session_id: str, now: dt.datetime, edit: Callable[[SessionSummary], SessionSummary]
+    ) -> SessionSummary:
+        sql = self._database.statements
+        with self._database.writing() as db:
+            with self._readable(session_id):
+                old = self._summary(db, "summary_for_change", session_id)
+            new = edit(old)
+            self._store_change(db, new, now)
+            if new.linked_plans != old.linked_plans:
+                db.rows(sql["delete_plans"], {"session_id": session_id})
+                self._add_plans(db, session_id, new.linked_plans)
+            if new.tags != old.tags:
+                db.rows(sql["delete_tags"], {"session_id": session_id})
+                self._add_tags(db, session_id, new.tags)
+            return self._summary(db, "summary", session_id)
+
+    def add_usage(self, session_id: str, entry: UsageEntry, now: dt.datetime) -> TokenUsage:
+        with self._database.writing() as db:
+            with self._readable(session_id):
+                old = self._summary(db, "summary_for_change", session_id)
+            new = old.with_usage(entry)
+            db.rows(self._database.statements["add_usage"], rows.usage_row(session_id, entry))
+            self._store_change(db, new, now)
+        return new.token_usage
+
+    def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> AbstractContextManager[None]:
+        return self._database.turn(session_id, wait, cancelled)
+
+    def close(self) -> None:
+        self._database.close()
+
+    def _summary(self, db: Transaction, statement: str, session_id: str) -> SessionSummary:
+        sql, key = self._database.statements, {"session_id": session_id}
+        found = db.rows(sql[statement], key)
+        if not found:
+            raise _not_found(session_id)
+        plans = [rows.read_plan(row) for row in db.rows(sql["plans"], key)]
+        tags = [tag for _, tag in db.rows(sql["tags"], key)]
+        return rows.read_summary(found[0], plans, tags)
+
+    def _read_summary(self, row: Row, plans: Sequence[LinkedPlan], tags: Sequence[str]) -> SessionSummary:
+        with self._readable(row[0]):
+            return rows.read_summary(row, plans, tags)
+
+    def _store_change(self, db: Transaction, new: SessionSummary, now: dt.datetime) -> None:
+        values = {f"new_{name}": value for name, value in rows.changeable(new).items()}
+        db.rows(self._database.statements["change"], {"session_id": new.session_id, "now": microseconds(now), **values})
+
+    def _add_plans(self, db: Transaction, session_id: str, plans: Sequence[LinkedPlan]) -> None:
+        added = [rows.plan_row(session_id, position, plan) for position, plan in enumerate(plans)]
+        db.many(self._database.statements["add_plan"], added)
+
+    def _add_tags(self, db: Transaction, session_id: str, tags: Sequence[str]) -> None:
+        db.many(self._database.statements["add_tag"], [{"session_id": session_id, "tag": tag} for tag in tags])
+
+    @contextmanager
+    def _readable(self, session_id: str) -> Iterator[None]:
+        """What the domain refuses when it is read was damaged, or written by another program."""
+        try:
+            yield
+        except (InvalidInputError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise SessionDamagedError(
+                f"session {session_id} in {self._database.name} is damaged: {error}; nothing was changed"
+            ) from error
+
+
+def _not_found(session_id: str) -> SessionNotFoundError:
+    return SessionNotFoundError(f"there is no session {session_id}")

@@ -1,1 +1,0 @@
-"""Where bytes go: files written so that a crash leaves them whole."""

@@ -1,7 +1,0 @@
-"""Runs the migrations on the connection that storage/migrate.py hands over, in one transaction."""
-
-from alembic import context
-
-context.configure(connection=context.config.attributes["connection"], transaction_per_migration=False)
-with context.begin_transaction():
-    context.run_migrations()

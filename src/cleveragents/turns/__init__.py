@@ -1,0 +1,1 @@
+"""A turn: one prompt and what comes of it, kept as it happens."""
