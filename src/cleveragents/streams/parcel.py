@@ -11,6 +11,9 @@ from cleveragents.agents.agent import Message
 PATH_LENGTH = 12
 """Routes that a message remembers having entered: enough to see a loop, and no more however long it goes round."""
 
+ANSWERED_BY = "agent"
+"""Key of a message's metadata: the agent that its content came from, or several, with commas."""
+
 
 class Parcel:
     """A message under way, and the way it came. Treated as immutable; a plain class because one is made often.
