@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import click
@@ -55,6 +55,8 @@ def _first_line(place: str) -> str:
     """The first line of a command's docstring, read in its source: importing all commands would cost the start-up."""
     module, _, function = place.partition(":")
     spec = find_spec(module)
-    source = Path(spec.origin).read_text(encoding="utf-8") if spec and spec.origin else ""
+    if spec is None or not isinstance(spec.loader, SourceFileLoader):
+        return ""
+    source = spec.loader.get_data(spec.loader.path).decode()
     found = re.search(rf'^def {function}\(.*?"""(.+?)(?:"""|\n)', source, re.MULTILINE | re.DOTALL)
     return found[1] if found else ""
