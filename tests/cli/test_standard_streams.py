@@ -5,14 +5,7 @@ import sys
 
 import pytest
 
-from cleveragents import ContextManager
 from support.command import environment
-
-
-@pytest.fixture
-def home(tmp_path):
-    ContextManager("talk", root=tmp_path / "contexts").add_message("user", "hello")
-    return tmp_path
 
 
 @pytest.mark.parametrize(
@@ -22,18 +15,18 @@ def home(tmp_path):
         ("context show nobody >&-", 3, "nobody"),
         ("context show nobody 2>&-", 3, ""),
         ("context show nobody 2>/dev/full", 3, ""),
-        ("context delete talk <&-", 2, "--yes"),
+        ("context delete notes <&-", 2, "--yes"),
         ("context list >/dev/full", 1, "standard output"),
-        ("context show talk >/dev/full", 1, "standard output"),
-        ("context show talk --format json >/dev/full", 1, "standard output"),
+        ("context show notes >/dev/full", 1, "standard output"),
+        ("context show notes --format json >/dev/full", 1, "standard output"),
         ("--help >/dev/full", 1, "standard output"),
         ("context list >&- 2>&- <&-", 0, ""),
     ],
 )
-def test_a_stream_that_is_closed_or_full(home, arguments, code, said):
+def test_a_stream_that_is_closed_or_full(notes, home, arguments, code, said):
     command = f"{sys.executable} -m cleveragents {arguments}"
     done = subprocess.run(["bash", "-c", command], env=environment(home), capture_output=True, text=True, check=False)
     assert done.returncode == code
     assert len(done.stderr.splitlines()) == (1 if said else 0)
     assert said in done.stderr
-    assert ContextManager.open("talk", root=home / "contexts").messages
+    assert notes.messages

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cleveragents.cli.output import typed_text
+from cleveragents.cli.kit.arguments import typed_text
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cleveragents.cli.context_name import ContextName
-from cleveragents.cli.interruption import interrupt_on_termination
-from cleveragents.cli.output import say, typed_text
-from cleveragents.cli.printers import PRINTERS, Remarks, Start
-from cleveragents.cli.progress import usage_line
-from cleveragents.cli.session_id import SessionId
+from cleveragents.cli.exit_codes import ExitCode
+from cleveragents.cli.kit.arguments import typed_text
+from cleveragents.cli.kit.context_name import ContextName
+from cleveragents.cli.kit.interruption import interrupt_on_termination
+from cleveragents.cli.kit.output import say, warn
+from cleveragents.cli.kit.session_id import SessionId
+from cleveragents.cli.run.printers import OUTPUT_FORMATS, printer
+from cleveragents.cli.run.progress import usage_line
 from cleveragents.errors import CleverAgentsError, SessionNotFoundError
 
 if TYPE_CHECKING:
-    from cleveragents.agents.events import Listener
     from cleveragents.contexts import ContextManager
     from cleveragents.sessions.service import SessionService
 
@@ -43,7 +44,7 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
 @click.option("--llm", metavar="NAME", help="Use this llm for every llm agent: provider:model, local or gguf:/path.")
 @click.option(
     "--output-format",
-    type=click.Choice(list(PRINTERS)),
+    type=click.Choice(OUTPUT_FORMATS),
     default="text",
     show_default=True,
     help="Text; one JSON document; or one JSON object a line, as things happen.",
@@ -96,8 +97,8 @@ def run(
     concurrency: int,
     output: Path | None,
     resume: bool,
-) -> int:
-    """Run the agents of CONFIG on PROMPT.
+) -> ExitCode:
+    """Run the agents of the configuration file CONFIG on PROMPT.
 
     What is piped in follows the prompt; '-' as the prompt takes standard input alone.
     """
@@ -110,34 +111,35 @@ def run(
         sessions = stack.enter_context(_sessions()) if session is not None or newest or new_session else None
         app = CleverAgentsApp(config, temperature=temperature, unsafe=unsafe, llm=llm, sessions=sessions)
         if batch:
-            from cleveragents.cli.batch import run_batch
-
-            def listener(line: int) -> Listener:
-                return Remarks(verbose=verbose, before=f"line {line}: ").event
+            from cleveragents.cli.run.batch import run_batch
 
             return run_batch(
-                app, batch, concurrency=concurrency, output=output, resume=resume, usage=usage, listener=listener
+                app, batch, concurrency=concurrency, output=output, resume=resume, usage=usage, verbose=verbose
             )
         session_id = None if sessions is None else _session(sessions, session, app.config.name, new=new_session)
         conversation = _conversation(context)
         live = not no_stream and not verbose and sys.stdout.isatty()
-        start: Start = {"actor": app.config.name, "context": context, "session": session_id}
-        printer = PRINTERS[output_format](start, app.answering_agent if live else None, verbose=verbose)
+        shown = printer(
+            output_format,
+            {"actor": app.config.name, "context": context, "session": session_id},
+            app.answering_agent if live else None,
+            verbose=verbose,
+        )
         try:
-            result = app.run_sync(asked, context=conversation, session_id=session_id, listener=printer.event, wait=wait)
+            result = app.run_sync(asked, context=conversation, session_id=session_id, listener=shown.event, wait=wait)
         except BaseException as error:
             if isinstance(error, CleverAgentsError) and error.result is not None:
                 # The answer is there, only its place on disk is not.
-                printer.result(error.result)
+                shown.result(error.result)
             else:
-                printer.failed(error)
+                shown.failed(error)
             raise
-    printer.result(result)
+    shown.result(result)
     if usage:
         say(usage_line(result.usage))
     for failure in result.errors:
         say(f"error: {failure}")
-    return 1 if result.errors else 0
+    return ExitCode.FAILED if result.errors else ExitCode.DONE
 
 
 _CONVERSATIONS = {"context", "session", "newest", "new_session"}
@@ -183,7 +185,7 @@ def _conversation(name: str | None) -> ContextManager | None:
         return None
     from cleveragents.contexts import ContextManager
 
-    return ContextManager(name, on_damage=lambda what: say(f"warning: {what}"))
+    return ContextManager(name, on_damage=warn)
 
 
 def _sessions() -> SessionService:

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from cleveragents.cli.output import discard_stdout, say, show, show_json, terminal_json
-from cleveragents.cli.progress import progress_line
+from cleveragents.cli.kit.output import discard_stdout, say, show, show_json, terminal_json
+from cleveragents.cli.run.progress import progress_line
 from cleveragents.conversation.content import content_text
 from cleveragents.values.text import terminal_text
 
 if TYPE_CHECKING:
     from cleveragents.agents.events import AgentEvent
     from cleveragents.streams.router import RunResult
+
+OUTPUT_FORMATS = ("text", "json", "stream-json")
 
 Start = dict[str, str | None]
 """The actor, and the context or session of a run, as JSON outputs show them."""
@@ -35,9 +37,9 @@ class Remarks:
 
 
 class TextPrinter(Remarks):
-    """The answer alone on stdout, as it arrives when ``live``; all else on stderr."""
+    """The answer alone on stdout, that of ``live_agent`` as it arrives; all else on stderr."""
 
-    def __init__(self, start: Start, live_agent: str | None, *, verbose: bool) -> None:  # noqa: ARG002 - one form
+    def __init__(self, live_agent: str | None, *, verbose: bool) -> None:
         super().__init__(verbose=verbose)
         self._live_agent = live_agent
         self._line_open = False
@@ -68,7 +70,7 @@ class TextPrinter(Remarks):
 class JSONPrinter(Remarks):
     """One JSON document on stdout."""
 
-    def __init__(self, start: Start, live_agent: str | None, *, verbose: bool) -> None:  # noqa: ARG002 - one form
+    def __init__(self, start: Start, *, verbose: bool) -> None:
         super().__init__(verbose=verbose)
         self._start = start
 
@@ -100,8 +102,8 @@ class JSONPrinter(Remarks):
 class StreamJSONPrinter(JSONPrinter):
     """One JSON object a line, as things happen; docs/commands.md describes each kind."""
 
-    def __init__(self, start: Start, live_agent: str | None, *, verbose: bool) -> None:
-        super().__init__(start, live_agent, verbose=verbose)
+    def __init__(self, start: Start, *, verbose: bool) -> None:
+        super().__init__(start, verbose=verbose)
         self._reader_gone = False
         self._emit("start", **self._start)
 
@@ -145,8 +147,9 @@ class StreamJSONPrinter(JSONPrinter):
             discard_stdout()
 
 
-PRINTERS: dict[str, type[TextPrinter | JSONPrinter]] = {
-    "text": TextPrinter,
-    "json": JSONPrinter,
-    "stream-json": StreamJSONPrinter,
-}
+def printer(output_format: str, start: Start, live_agent: str | None, *, verbose: bool) -> TextPrinter | JSONPrinter:
+    """What shows a run in one of OUTPUT_FORMATS; text of ``live_agent`` alone is shown as it arrives."""
+    if output_format == "text":
+        return TextPrinter(live_agent, verbose=verbose)
+    kind = StreamJSONPrinter if output_format == "stream-json" else JSONPrinter
+    return kind(start, verbose=verbose)

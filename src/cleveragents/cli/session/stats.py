@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleveragents.cli.output import format_option, say, show_json, show_rows
+from cleveragents.cli.kit.options import format_option
+from cleveragents.cli.kit.output import say, show_json
+from cleveragents.cli.kit.sessions import pass_sessions
+from cleveragents.cli.kit.table import show_rows
 
 if TYPE_CHECKING:
+    from cleveragents.sessions.service import SessionService
     from cleveragents.sessions.statistics import Statistics, Tally
 
 SHOWN_DAYS = 30
@@ -20,16 +24,14 @@ _COLUMNS = ["sessions", "messages", "calls", "input_tokens", "output_tokens", "c
 
 @click.command(epilog="Example: cleveragents session stats --format json")
 @format_option
-def stats(format_: str) -> None:
+@pass_sessions
+def stats(sessions: SessionService, format_: str) -> None:
     """Show what was begun and used, by day (UTC), actor and llm; on a terminal with bars.
 
     A day has the sessions that were begun on it with all their messages, and the llm calls that were made on it.
     The table shows the last 30 days with anything; JSON has all.
     """
-    from cleveragents.sessions.open import open_sessions
-
-    with open_sessions() as sessions:
-        found = sessions.statistics()
+    found = sessions.statistics()
     sections = _sections(found)
     if format_ == "json":
         show_json({"total": _facts(found.total)} | {by: list(_rows(by, part)) for by, part in sections.items()})

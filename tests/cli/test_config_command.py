@@ -1,24 +1,21 @@
 """``cleveragents config``, as it is typed."""
 
 import json
+from functools import partial
 from pathlib import Path
 
 import pytest
 from jsonschema import Draft202012Validator
 
-from support.command import command
+from support.command import C_LOCALE
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GOOD = "agents: {a: {type: llm, llm: local}}\n"
-C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
 
 
 @pytest.fixture
-def config(tmp_path):
-    def config(*arguments, env=None):
-        return command("config", *arguments, home=tmp_path / "home", cwd=tmp_path, env=env)
-
-    return config
+def config(run):
+    return partial(run, "config")
 
 
 def test_good_files_are_named_with_what_is_in_them(config, tmp_path):

@@ -12,11 +12,6 @@ from cleveragents import open_sessions
 from support.command import command, one_line
 
 
-@pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
 def test_path_names_the_database_and_makes_nothing(home):
     assert command("db", "path", home=home).stdout == f"{home / 'cleveragents.db'}\n"
     hidden = {"CLEVERAGENTS_DATABASE_URL": "postgresql+psycopg://anna:hush@db.example/chats"}
