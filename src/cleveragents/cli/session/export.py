@@ -25,7 +25,10 @@ _MANY_MESSAGES = 20_000
 @export_options
 @pass_sessions
 def export(sessions: SessionService, id_: str, output: Path | None, force: bool) -> None:
-    """Write a session to one JSON file with a checksum; <id>.session.json unless --output says else."""
+    """Write a session to one JSON file with a checksum.
+
+    The file is <id>.session.json unless --output says else.
+    """
     from cleveragents.disk.export_file import export_bytes, write_export
 
     session_id = sessions.find(id_)

@@ -62,7 +62,10 @@ def list_(
     after: str | None,
     format_: str,
 ) -> None:
-    """List sessions, newest activity first; times are in UTC."""
+    """List sessions, newest activity first.
+
+    Times are in UTC.
+    """
     found = sessions.list(
         limit=limit + 1,
         after=None if after is None else sessions.find(after),

@@ -33,9 +33,10 @@ _PAGE = 1000
 @format_option
 @pass_sessions
 def show(sessions: SessionService, id_: str, last: int | None, format_: str) -> None:
-    """Show a session: what is known of it, then its messages with times in UTC.
+    """Show a session and its messages.
 
-    As JSON one document, as JSON lines one message a line.
+    First what is known of it, then its messages with times in UTC. As JSON one document, as JSON lines one message
+    a line.
     """
     session_id = sessions.find(id_)
     summary = sessions.summary(session_id)

@@ -26,10 +26,10 @@ _COLUMNS = ["sessions", "messages", "calls", "input_tokens", "output_tokens", "c
 @format_option
 @pass_sessions
 def stats(sessions: SessionService, format_: str) -> None:
-    """Show what was begun and used, by day (UTC), actor and llm; on a terminal with bars.
+    """Show what was begun and used, by day (UTC), actor and llm.
 
     A day has the sessions that were begun on it with all their messages, and the llm calls that were made on it.
-    The table shows the last 30 days with anything; JSON has all.
+    The table shows the last 30 days with anything, on a terminal with bars; JSON has all.
     """
     found = sessions.statistics()
     sections = _sections(found)

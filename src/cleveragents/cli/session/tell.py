@@ -24,9 +24,10 @@ _OF_RUN = {"temperature", "llm", "output_format", "no_stream", "usage", "unsafe"
 @click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="Use this configuration file instead.")
 @click.pass_context
 def tell(ctx: click.Context, /, id_: str, prompt: str | None, config: Path | None, **settings: Any) -> ExitCode:
-    """Go on with a session: run its agents on PROMPT, with the configuration file it was last run with.
+    """Go on with a session: run its agents on PROMPT.
 
-    What is piped in follows the prompt; '-' as the prompt takes standard input alone.
+    They are those of the configuration file it was last run with, unless --config names another. What is piped in
+    follows the prompt; '-' as the prompt takes standard input alone.
     """
     session_id, last = _found(id_)
     code: ExitCode = ctx.invoke(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("what", metavar="ID|FILE", type=SessionId())
 @format_option
 def verify(what: str, format_: str) -> None:
-    """Check all that is stored of a session, or an exported file: its checksum, and every field.
+    """Check a stored session, or an exported file: its checksum, and every field.
 
     What names a file that is there is taken for a file. Damage, or a wrong checksum, ends with exit code 5.
     """
