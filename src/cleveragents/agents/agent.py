@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, runtime_checkable
 
@@ -23,36 +23,69 @@ class Conversation(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """What an llm said in one step; ``kept`` tells that it is stored already, with the calls it made in that step."""
+
+    text: str
+    kept: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Message:
     """What flows through a network; never changed, only replaced.
 
     ``content`` is text or another JSON value, ``context`` the global context as it was when the message was
     handed on, ``metadata`` whatever travels beside the content. ``conversation`` stays with
     a message, and with what comes of it, until an agent that ``takes_conversation`` has replied: an llm agent.
+    ``said`` is what an llm said step by step, the content being the last of it, until something replaces the content.
     """
 
     content: Any
     context: Mapping[str, Any] = field(default_factory=dict)
     metadata: Mapping[str, Any] = field(default_factory=dict)
     conversation: Conversation | None = None
+    said: Sequence[Said] = ()
 
     @property
     def text(self) -> str:
         """The content as an llm reads it: text as it is, any other value as JSON."""
         return content_text(self.content)
 
+    @property
+    def agent(self) -> str:
+        """The agent that the content came from; "" where none did."""
+        return str(self.metadata.get("agent", ""))
+
+    @property
+    def output(self) -> Any:
+        """What a person is given, where the message is an output: all that an llm said, else the content."""
+        return said_text(self.said) if self.said else self.content
+
+    @property
+    def unkept_text(self) -> str:
+        """The output as text, without the steps that are stored already."""
+        return said_text(each for each in self.said if not each.kept) if self.said else self.text
+
+
+def said_text(said: Iterable[Said]) -> str:
+    """What was said in several steps, each a paragraph of its own."""
+    return "\n\n".join(each.text for each in said if each.text)
+
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """What an agent gives back. Content None means that nothing flows on from here.
 
-    ``changes`` and ``removed`` are what it did to the global context, in the form of ``values.merge``.
+    ``changes`` and ``removed`` are what it did to the global context, in the form of ``values.merge``. ``said`` is the
+    content step by step, where an llm called tools in between: later steps of a route get the last of it, the answer;
+    an output is all of it.
     """
 
     content: Any
     changes: Mapping[str, Any] = field(default_factory=dict)
     removed: Sequence[Removal] = ()
     usage: Usage | None = None
+    said: Sequence[Said] = ()
 
 
 @runtime_checkable

@@ -141,7 +141,8 @@ def _with_calls(messages: Sequence[StoredMessage]) -> list[tuple[StoredMessage, 
             for _, results, calls_made in reversed(said):
                 call = next((each for each in calls_made if each.id == message.tool_call_id), None)
                 if call is not None and call.id not in results:
-                    results[call.id] = replace(call, result=content_text(message.content))
+                    failed = bool(message.metadata.get("failed"))
+                    results[call.id] = replace(call, result=content_text(message.content), failed=failed)
                     break
     return [
         (message, tuple(results[call.id] for call in calls) if len(results) == len(calls) else ())

@@ -23,8 +23,8 @@ HOP_LIMIT = 25
 class RunResult:
     """What a run gave: contents of outputs in order of arrival, the global context at the end, usage, errors.
 
-    ``agents`` names the agent that each output came from, "" where none did. ``usages`` is what each llm used. An
-    error has the ``agent``, ``route`` and ``message`` that it is about.
+    ``messages`` are the outputs as they flowed, with the agent that each came from. ``usages`` is what each llm used.
+    An error has the ``agent``, ``route`` and ``message`` that it is about.
     """
 
     outputs: list[Any] = field(default_factory=list)
@@ -32,7 +32,7 @@ class RunResult:
     usage: Usage = field(default_factory=Usage)
     errors: list[AgentError | StreamError] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
-    agents: list[str] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
 
     @property
     def output(self) -> Any:
@@ -84,16 +84,15 @@ class StreamRouter:
 
 async def result_of(run: Run, message: Message) -> RunResult:
     """What comes of ``message`` in ``run``, a run begun for it alone; raises as ``StreamRouter.run`` does."""
-    outputs: list[Any] = []
-    agents: list[str] = []
+    messages: list[Message] = []
     errors: list[AgentError | StreamError] = []
     async with aclosing(run.results([message])) as results:
         async for result in results:
             if isinstance(result, Message):
-                outputs.append(result.content)
-                agents.append(str(result.metadata.get("agent", "")))
+                messages.append(result)
             else:
                 errors.append(result)
-    if not outputs:
+    if not messages:
         raise errors[0] if errors else NoOutputError(f"no output: {run.why_nothing()}")
-    return RunResult(outputs, dict(run.context), run.usage, errors, list(run.usages.values()), agents)
+    outputs = [message.output for message in messages]
+    return RunResult(outputs, dict(run.context), run.usage, errors, list(run.usages.values()), messages)

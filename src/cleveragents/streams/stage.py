@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -13,7 +13,7 @@ from reactivex import Observable, abc
 from reactivex import operators as ops
 from reactivex.disposable import Disposable
 
-from cleveragents.agents.agent import Message, Reply
+from cleveragents.agents.agent import Message, Reply, Said
 from cleveragents.agents.events import AgentAnswered, ContextConflict, ErrorPassedOver
 from cleveragents.config.vocabulary import FAIL, SKIP
 from cleveragents.errors import AgentError, CleverAgentsError, StreamError
@@ -179,7 +179,8 @@ class Stage:
                 dict(asked.metadata),
                 asked.conversation,
             )
-            content = self._accepted(agent, await asking.process(message), before)
+            reply = await asking.process(message)
+            content = self._accepted(agent, reply, before)
         except AgentError:
             raise
         except asyncio.CancelledError:
@@ -191,7 +192,9 @@ class Stage:
             raise AgentError(agent, _told(error), temporary=isinstance(error, OSError)) from error
         if asked.conversation is not None and getattr(asking, "takes_conversation", False):
             parcel = parcel.without_conversation()
-        return self.passed_on(parcel, content, self.run.context, {**asked.metadata, "agent": agent})
+        # Later steps get an llm's answer, not what it said before it called tools.
+        content = reply.said[-1].text if reply.said else content
+        return self.passed_on(parcel, content, self.run.context, {**asked.metadata, "agent": agent}, reply.said)
 
     def _accepted(self, agent: str, reply: Reply, before: Mapping[str, Any]) -> Any:
         """The content of a reply, all of which can be kept: its usage is counted, its changes are made.
@@ -240,12 +243,13 @@ class Stage:
         content: Any,
         context: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
+        said: Sequence[Said] = (),
     ) -> Parcel | None:
         """``parcel`` with another content, and what else is given. None as content means that nothing goes on."""
         if content is None:
             self.swallow()
             return None
-        return parcel.carrying(content, context, metadata)
+        return parcel.carrying(content, context, metadata, said)
 
     def swallow(self) -> None:
         """A message ends here, and that is no error."""

@@ -8,7 +8,7 @@ from decimal import Decimal
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from cleveragents.agents.agent import Agent, Message, Reply
+from cleveragents.agents.agent import Agent, Message, Reply, Said, said_text
 from cleveragents.agents.events import LLMUsed, TextDelta, ToolCalled, ToolReturned, tell
 from cleveragents.conversation.content import INTERRUPTED, content_text
 from cleveragents.conversation.transcript import Step, ToolCall, estimated_tokens
@@ -145,7 +145,7 @@ class _Turn:
         self._instructions = instructions
         self._context = dict(message.context)
         self._usage = Usage(llm=agent.llm, cost=Decimal(0))
-        self._text = ""
+        self._said: list[Said] = []
 
     async def answer(self) -> Reply:
         from pydantic_ai.messages import ModelRequest, UserPromptPart
@@ -154,19 +154,22 @@ class _Turn:
         messages = [*await self._history(), ModelRequest([question], instructions=self._instructions)]
         rounds = 0
         while True:
-            before = len(self._text)
-            response = await self._ask(messages)
+            text, response = await self._ask(messages)
             if not response.tool_calls:
                 break
             if rounds == MAX_TOOL_ROUNDS:
                 raise self._error(f"it called tools {rounds} times in a row without coming to an answer")
             rounds += 1
-            returns = await self._round(response.tool_calls, self._text[before:].strip())
+            returns = await self._round(response.tool_calls, text)
             messages += [response, ModelRequest(returns, instructions=self._instructions)]
-        if not self._text.strip():
+        whole = said_text([*self._said, Said(text)])
+        if not whole.strip():
             raise self._error(_why_empty(response, self._settings.get("max_tokens")))
         changes = difference(self._message.context, self._context)
-        return Reply(self._text, changes.set, changes.removed, self._usage)
+        # An llm that says nothing after its calls has answered before them.
+        in_steps = text.strip() and said_text(self._said).strip()
+        said = [*self._said, Said(text)] if in_steps else ()
+        return Reply(whole, changes.set, changes.removed, self._usage, said)
 
     async def _history(self) -> list[ModelMessage]:
         """What was said before, as much of it as the llm can hold besides the question and its answer."""
@@ -190,30 +193,34 @@ class _Turn:
             for call in calls:
                 returns.append(await self._call(call))  # noqa: PERF401 - what came before an interruption is kept
         finally:
-            if self._message.conversation is not None:
-                await self._message.conversation.keep(self._agent.name, Step(text, _with_results(calls, returns)))
+            conversation = self._message.conversation
+            if conversation is not None:
+                await conversation.keep(self._agent.name, Step(text, _with_results(calls, returns)))
+        self._said.append(Said(text, kept=conversation is not None))
         return returns
 
-    async def _ask(self, messages: Sequence[ModelMessage]) -> ModelResponse:
+    async def _ask(self, messages: Sequence[ModelMessage]) -> tuple[str, ModelResponse]:
+        """The text of an answer, which has been told as it came, and the whole of it."""
         from pydantic_ai.models import ModelRequestParameters
 
         from cleveragents.agents.llm.known import request_usage
 
         parameters = ModelRequestParameters(function_tools=_definitions(self._agent.tools))
         # What was said before a tool was called is one paragraph, what is said after it another.
-        gap = "\n\n" if self._text else ""
+        gap = "\n\n" if said_text(self._said) else ""
+        text = ""
         async with aclosing(self._chat.stream(messages, self._settings, parameters)) as pieces:
             async for piece in _clean(pieces):
                 if not isinstance(piece, str):
                     response = piece
                 else:
-                    self._text += gap + piece
+                    text += piece
                     tell(TextDelta(self._agent.name, gap + piece))
                     gap = ""
         used = request_usage(self._agent.llm, response.usage)
         self._usage += used
         tell(LLMUsed(self._agent.name, used))
-        return response
+        return text, response
 
     async def _call(self, call: ToolCallPart) -> ToolReturnPart:
         """What a tool gave back, or why it failed: either way the llm is told, and goes on."""
