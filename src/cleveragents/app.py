@@ -16,6 +16,7 @@ from cleveragents.config import AppConfig, load_config
 from cleveragents.config.fields import checked_temperature, llm_name, shown
 from cleveragents.config.operators import ModifierConfig, RetryConfig
 from cleveragents.config.vocabulary import FAIL, SKIP
+from cleveragents.disk.locks import TURN_WAIT
 from cleveragents.errors import CleverAgentsError, InvalidSettingError
 from cleveragents.streams.router import RunResult, StreamRouter, result_of
 from cleveragents.turns.heard import Heard
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
 
 MAX_PROMPT_BYTES = 2_000_000
 """More than any llm reads; what was stored has to fit into a later prompt as well."""
-
-TURN_WAIT = 30.0
-"""Seconds that a run waits for another run's turn on the same context."""
 
 
 class CleverAgentsApp:

@@ -196,7 +196,7 @@ def import_(file: Path | None, id_: str | None, name: str | None, force: bool) -
 
 
 def _from_session(id_: str, name: str | None, *, replace: bool) -> str:
-    from cleveragents.contexts.root import contexts_root, create
+    from cleveragents.contexts.root import contexts_root, create_context
     from cleveragents.contexts.transfer import files_of
     from cleveragents.integrations.contexts import context_of_session
     from cleveragents.sessions.open import open_sessions
@@ -205,7 +205,7 @@ def _from_session(id_: str, name: str | None, *, replace: bool) -> str:
     with open_sessions() as sessions:
         session = sessions.get(sessions.find(id_))
     chosen = context_name(session.session_id if name is None else name)
-    create(contexts_root(), chosen, files_of(context_of_session(session, chosen)), replace=replace)
+    create_context(contexts_root(), chosen, files_of(context_of_session(session, chosen)), replace=replace)
     return chosen
 
 

@@ -71,8 +71,8 @@ def import_(file: Path | None, context: str | None, again: bool) -> None:
 
 
 def _from_file(sessions: SessionService, file: Path, again: bool) -> Session:
-    from cleveragents.sessions.document import IMPORT_LIMIT, read_document
-    from cleveragents.values.json import load_json
+    from cleveragents.sessions.document import read_document
+    from cleveragents.values.json import IMPORT_LIMIT, load_json
 
     document: Any = _content(file)
     size = len(document)
@@ -144,7 +144,7 @@ def verify(what: str, format_: str) -> None:
 
 def _content(file: Path) -> bytes:
     from cleveragents.disk.files import storage_errors
-    from cleveragents.sessions.document import IMPORT_LIMIT
+    from cleveragents.values.json import IMPORT_LIMIT
 
     if file == Path("-"):
         content = sys.stdin.buffer.read(IMPORT_LIMIT + 1)

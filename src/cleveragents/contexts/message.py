@@ -11,6 +11,7 @@ from typing import Any
 from cleveragents.conversation.content import content_text
 from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import dump_json, json_object, json_value, load_record
+from cleveragents.values.times import time_text
 
 ROLES = ("user", "assistant", "system", "tool")
 
@@ -76,11 +77,6 @@ def message_of(value: Any) -> ContextMessage:
 def message_of_line(line: bytes) -> ContextMessage:
     """The message of one line of ``messages.jsonl``. Raises InvalidValueError naming what is wrong."""
     return message_of(load_record(line))
-
-
-def time_text(time: datetime) -> str:
-    """An aware UTC time as ISO 8601 with microseconds."""
-    return time.isoformat(timespec="microseconds")
 
 
 def parse_time(text: Any) -> datetime:

@@ -177,10 +177,13 @@ def remove_tree(path: Path) -> None:
 def exchange(first: Path, second: Path) -> bool:
     """Swap two names in one step, so that a crash leaves either both as they were or both swapped.
 
-    False, and nothing is changed, where the system or the file system has no such step.
+    False, and nothing is changed, where the system or the file system has no such step; OSError when it fails.
     """
     import ctypes
 
+    # The standard library has no such call. With two renames in its place there is a moment in which the first name
+    # leads nowhere: another process that looks then is told that there is no such thing, and after a kill in that
+    # moment it stays away until somebody puts it back.
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if rename is None:
         return False
