@@ -157,12 +157,12 @@ def test_a_new_context_is_told_from_a_deleted_one_even_if_their_files_are_of_one
     for _ in range(20):
         held = ContextManager("talk", root)
         held.add_message("user", "old")
-        document = held.directory / "context.json"
-        before = document.stat()
+        file = held.directory / "context.json"
+        before = file.stat()
         ContextManager.open("talk", root).delete()
         ContextManager("talk", root)
-        os.utime(document, ns=(before.st_atime_ns, before.st_mtime_ns))
-        assert document.stat().st_size == before.st_size
+        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
+        assert file.stat().st_size == before.st_size
         with pytest.raises(ContextNotFoundError):
             held.add_message("user", "more of the old")
         ContextManager.open("talk", root).delete()

@@ -272,7 +272,7 @@ class ContextManager:
         """Have the context's one turn inside the block; it ends with the process if that dies.
 
         Raises ContextBusyError when another run does not finish within ``wait`` seconds. It may be entered in a
-        worker thread: setting ``cancelled`` ends the waiting at once, with the same error.
+        worker thread and left in another: setting ``cancelled`` ends the waiting at once, with the same error.
         """
         if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait < math.inf:
             raise InvalidSettingError(f"the time to wait must be 0 or more seconds, not {wait!r:.60}")

@@ -121,7 +121,7 @@ def name_reserved(root: Path, name: str, but: str) -> Iterator[None]:
 def move_context(root: Path, name: str, new_name: str) -> None:
     """Give a context another name. The caller holds its locks, and has reserved the new name."""
     folder_of(root, name).rename(folder_of(root, new_name))
-    discard_locks(root, name)
+    _discard_locks(root, name)
     sync_folder(root)
 
 
@@ -131,7 +131,7 @@ def remove_context(root: Path, name: str) -> None:
     with storage_errors(folder, "delete"):
         # Renamed first: from one moment to the next it is gone as a whole, even if removing it takes time.
         folder.rename(gone)
-        discard_locks(root, name)
+        _discard_locks(root, name)
         sync_folder(root)
     try:
         remove_tree(gone)
@@ -169,7 +169,7 @@ def _root_locked(root: Path) -> Iterator[None]:
         locks.release(descriptor)
 
 
-def discard_locks(root: Path, name: str) -> None:
+def _discard_locks(root: Path, name: str) -> None:
     """Remove the lock files of a context that is no more. The caller holds its lock."""
     for kind in ("", "turn"):
         locks.discard(lock_of(root, name, kind))

@@ -99,7 +99,7 @@ def _state(value: Any) -> ContextState:
     if not isinstance(identity, str):
         raise InvalidValueError("must be text", "id")
     sections = {section: _section(value, section) for section in SECTIONS}
-    return ContextState(identity, parse_time(value.get("created_at")), revision, **sections)
+    return ContextState(identity, parse_time(value.get("created_at"), "created_at"), revision, **sections)
 
 
 def _section(value: Mapping[str, Any], section: str) -> dict[str, Any]:

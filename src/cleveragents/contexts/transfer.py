@@ -102,7 +102,7 @@ def _snapshot(value: Any) -> Snapshot:
         if not isinstance(checked[section], dict):
             raise InvalidValueError("must be a JSON object", section)
     sections = {section: checked[section] for section in SECTIONS}
-    state = ContextState(created_at=_time(checked["created_at"], "created_at"), **sections)
+    state = ContextState(created_at=parse_time(checked["created_at"], "created_at"), **sections)
     return Snapshot(checked["name"], state, [_message(item, n) for n, item in enumerate(checked["messages"])])
 
 
@@ -125,13 +125,6 @@ def _check_version(version: Any) -> None:
         raise InvalidValueError(f"{version!r:.60} is no version", "version")
     if version > VERSION:
         raise InvalidValueError(f"{version} was made by a newer version of cleveragents", "version")
-
-
-def _time(value: Any, where: str) -> Any:
-    try:
-        return parse_time(value)
-    except InvalidValueError as error:
-        raise InvalidValueError(error.reason, where) from None
 
 
 def _message(value: Any, number: int) -> ContextMessage:
