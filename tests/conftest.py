@@ -13,6 +13,18 @@ def pytest_configure():
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+STARTS_PROGRAMS = {"command", "multiprocessing", "postgres", "run_commands", "run_killer", "subprocess"}
+
+
+def pytest_collection_modifyitems(items):
+    """What starts other programs is slow: its module imports what does that, or it asks for a server."""
+    for item in items:
+        parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+        on_a_server = any(isinstance(value, str) and value == "postgresql" for value in parameters)
+        if on_a_server or STARTS_PROGRAMS.intersection([*vars(item.module), *item.fixturenames]):
+            item.add_marker(pytest.mark.slow)
+
+
 @pytest.fixture(scope="session")
 def postgres():
     """A PostgreSQL server, on which tests make databases of their own."""

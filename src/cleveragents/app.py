@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,6 @@ from cleveragents.agents.build import build_agents
 from cleveragents.agents.events import Listener, listening
 from cleveragents.config import AppConfig, load_config
 from cleveragents.config.fields import checked_temperature, llm_name, shown
-from cleveragents.config.operators import ModifierConfig, RetryConfig
-from cleveragents.config.vocabulary import FAIL, SKIP
 from cleveragents.disk.locks import TURN_WAIT
 from cleveragents.errors import CleverAgentsError, InvalidSettingError
 from cleveragents.streams.router import RunResult, StreamRouter, result_of
@@ -54,10 +51,9 @@ class CleverAgentsApp:
         self._temperature = None if temperature is None else _checked("temperature", checked_temperature, temperature)
         if llm is not None:
             _checked("llm", llm_name, llm)
-        self._routes = self.config.network()
         self._router = StreamRouter(
             build_agents(self.config, unsafe=unsafe, llm=llm),
-            self._routes,
+            self.config.network(),
             hop_limit=self.config.hop_limit,
             on_error=self.config.on_error,
         )
@@ -69,35 +65,8 @@ class CleverAgentsApp:
 
     @property
     def answering_agent(self) -> str | None:
-        """The agent whose text is the answer word for word, so that it can be shown as it arrives, if there is one.
-
-        That is the last step of the only route to the output, when one message can come through at a time.
-        """
-        ending = [route for route in self._routes if "output" in route.to]
-        if len(ending) != 1:
-            return None
-        steps = [step for step in ending[0].through if not isinstance(step, ModifierConfig)]
-        if not steps or not isinstance(steps[-1], str) or self._asked().count(steps[-1]) != 1:
-            return None
-        modifiers = takewhile(lambda step: isinstance(step, ModifierConfig), reversed(ending[0].through))
-        stand_in = self.config.on_error.get(steps[-1], ending[0].on_error)
-        if stand_in not in {FAIL, SKIP} or any(isinstance(step, RetryConfig) for step in modifiers):
-            # What a failed attempt said is not the answer.
-            return None
-        sources = {route.name: route.source for route in self._routes}
-        route, passed = ending[0].name, set[str]()
-        while route != "input":
-            if route in passed or len(sources[route]) != 1 or any(route in other.to for other in self._routes):
-                return None
-            passed.add(route)
-            route = sources[route][0]
-        return steps[-1]
-
-    def _asked(self) -> list[str]:
-        """The names of the agents that the routes ask, once for each place where they are asked."""
-        steps = [step for route in self._routes for step in route.through]
-        stand_ins = [*self.config.on_error.values(), *(route.on_error for route in self._routes)]
-        return [*stand_ins, *(name for step in steps for name in ([step] if isinstance(step, str) else step.agents))]
+        """The agent whose text is the answer word for word, so that it can be shown as it arrives, if there is one."""
+        return self._router.network.answering_agent
 
     async def run(
         self,

@@ -140,6 +140,25 @@ class NoOutputError(CleverAgentsError):
     """A run ended without any output."""
 
 
+# --- batches ------------------------------------------------------------------------------------------
+
+
+class BatchError(CleverAgentsError):
+    """Base of errors about a batch and the file of its results."""
+
+
+class BatchResultsError(BatchError, InvalidInputError):
+    """A file that may not take these results: it is there already, or has results that the input cannot have."""
+
+
+class BatchDamagedError(BatchError):
+    """A file that holds something else than results of a batch; nothing was changed."""
+
+
+class BatchBusyError(BatchError):
+    """Another run is writing the file of the results."""
+
+
 # --- sessions -----------------------------------------------------------------------------------------
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from cleveragents.agents.tool.sandbox import evaluate
 from cleveragents.values.merge import merged
+from support.campaign import campaign
 from support.tools import call
 
 KEYS = st.sampled_from(["a", "b", "c", "é", "x y", "1", ""])
@@ -62,7 +63,12 @@ def exact(value):
     return (type(value).__name__, repr(value))
 
 
-@pytest.mark.parametrize(("unsafe", "examples"), [(False, 200), (True, 25)], ids=["sandboxed", "unsafe"])
+@pytest.mark.campaign
+@pytest.mark.parametrize(
+    ("unsafe", "examples"),
+    [(False, campaign(short=100, long=2_000)), (True, campaign(short=15, long=100))],
+    ids=["sandboxed", "unsafe"],
+)
 def test_a_reply_turns_the_context_into_what_plain_python_makes_of_it(unsafe, examples):
     @settings(max_examples=examples, deadline=None, database=None)
     @given(CONTEXTS, STEPS)
@@ -89,7 +95,8 @@ def _kinds(value):
     return type(value)
 
 
-@settings(max_examples=200, deadline=None, database=None)
+@pytest.mark.campaign
+@settings(max_examples=campaign(short=100, long=2_000), deadline=None, database=None)
 @given(VALUES)
 def test_any_json_value_passes_through_an_expression_unchanged(value):
     assert exact(asyncio.run(evaluate("message", {"message": value}))) == exact(value)

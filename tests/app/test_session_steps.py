@@ -13,11 +13,6 @@ SHOUT = {"map": "message.upper() + '!'"}
 
 
 @pytest.fixture
-def session_id(sessions):
-    return sessions.create("local/agents").session_id
-
-
-@pytest.fixture
 def network(scripted_llm, sessions):
     """An application whose agents ``one`` and ``two`` are llms that may count, joined by ``routes``."""
 

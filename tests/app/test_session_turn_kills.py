@@ -1,55 +1,36 @@
 """Runs on sessions killed at any moment: no message is lost, and the strictest server accepts the next request."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 
 from cleveragents import AppConfig, CleverAgentsApp, open_sessions
-from support.command import environment
+from support.campaign import campaign
+from support.killer import run_killer
 from support.scripted_llm import says
 from support.strict import SYSTEM, faults
 
-# Forks runs that go on for ever, and kills each after a random number of acknowledged turns and rounds of nothing. The
-# parent never uses the sandbox, nor holds a database open: a fork could not share them. Prints what it found wrong.
+# Kills runs that go on for ever. Prints what it found wrong, and how many turns were cut.
 KILLER = """
-import json, os, random, signal, sys
+import json, sys
 import cleveragents.agents.llm.client, cleveragents.agents.llm.pydantic_messages, cleveragents.agents.llm.known
 import cleveragents.agents.tool.sandbox, pydantic_monty, cleveragents.turns.session, genai_prices
 from cleveragents import AppConfig, CleverAgentsApp, open_sessions
+from support.killer import lives
 
 url, session_id, kills = sys.argv[1], sys.argv[2], int(sys.argv[3])
 config = AppConfig.model_validate(json.loads(sys.argv[4]))
-chance, wrong, cut = random.Random("seed"), [], 0
+wrong, cut = [], 0
 
-def run_for_ever(life, pipe):
+def run_for_ever(life, acknowledge):
     sessions, number = open_sessions(url), 0
     app = CleverAgentsApp(config, sessions=sessions)
     while True:
         app.run_sync(f"{life}/{number}", session_id=session_id)
-        os.write(pipe, b"t")
+        acknowledge(b"t")
         number += 1
 
-for life in range(kills):
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        try:
-            run_for_ever(life, writing)
-        except BaseException as error:
-            os.write(2, f"{life}: {error!r}".encode())
-            os._exit(1)
-    os.close(writing)
-    acknowledged = b"".join(os.read(reading, 1) for _ in range(chance.randrange(1, 3)))
-    for _ in range(chance.randrange(1_500_000)):
-        pass
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    while more := os.read(reading, 100):
-        acknowledged += more
-    os.close(reading)
+for life, acknowledged in lives(kills, run_for_ever, after=(1, 2), rounds=1_500_000):
     with open_sessions(url) as sessions:
         turns = []
         for message in sessions.last_messages(session_id, 200):
@@ -84,7 +65,8 @@ def strict(scripted_llm):
     return found
 
 
-def test_c50_killed_100_times_in_the_middle_of_turns_with_calls(tmp_path, scripted_llm, strict):
+@pytest.mark.campaign
+def test_c50_killed_again_and_again_in_the_middle_of_turns_with_calls(tmp_path, scripted_llm, strict):
     llm = {
         "type": "llm",
         "llm": "openai:any",
@@ -99,19 +81,11 @@ def test_c50_killed_100_times_in_the_middle_of_turns_with_calls(tmp_path, script
     url = f"sqlite:///{tmp_path / 'sessions.db'}"
     with open_sessions(url) as sessions:
         session_id = sessions.create().session_id
-    done = subprocess.run(
-        [sys.executable, "-c", KILLER, url, session_id, "100", json.dumps(config)],
-        env=environment(tmp_path),
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=400,
-    )
-    assert done.stderr == ""
-    found = json.loads(done.stdout)
+    kills = campaign(short=20, long=100)
+    found = run_killer(KILLER, url, session_id, kills, json.dumps(config), home=tmp_path)
     assert found["wrong"] == []
     # The kills hit turns, not only what is between them.
-    assert found["cut"] > 10
+    assert found["cut"] > kills / 10
     assert strict == []
     with open_sessions(url) as sessions:
         result = CleverAgentsApp(AppConfig.model_validate(config), sessions=sessions).run_sync(

@@ -1,10 +1,12 @@
 """A run killed at any moment: what was acknowledged is there, in pairs, and the next run works."""
 
 import json
-import subprocess
-import sys
+
+import pytest
 
 from cleveragents import AppConfig, CleverAgentsApp, ContextManager
+from support.campaign import campaign
+from support.killer import run_killer
 
 CONFIG = {
     "agents": {
@@ -15,46 +17,26 @@ CONFIG = {
     }
 }
 
-# Forks runs that go on for ever, kills each after a random number of acknowledged turns and a few thousand rounds of
-# nothing, and prints what it found wrong. The parent never uses the sandbox: a fork could not share it.
+# Kills runs that go on for ever, and prints what it found wrong.
 KILLER = """
-import json, os, random, signal, sys
+import json, sys
 from pathlib import Path
 import cleveragents.agents.tool.sandbox, pydantic_monty
 from cleveragents import AppConfig, CleverAgentsApp, ContextManager
+from support.killer import lives
 
 root, kills, config = Path(sys.argv[1]), int(sys.argv[2]), AppConfig.model_validate(json.loads(sys.argv[3]))
-chance, wrong, total = random.Random("seed"), [], 0
+wrong, total = [], 0
 ContextManager("talk", root)
 
-def run_for_ever(life, pipe):
+def run_for_ever(life, acknowledge):
     app, context, number = CleverAgentsApp(config), ContextManager("talk", root), 0
     while True:
         app.run_sync(f"{life}/{number}", context=context)
-        os.write(pipe, b"t")
+        acknowledge(b"t")
         number += 1
 
-for life in range(kills):
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        try:
-            run_for_ever(life, writing)
-        except BaseException as error:
-            os.write(2, repr(error).encode())
-            os._exit(1)
-    os.close(writing)
-    acknowledged = os.read(reading, 1)
-    for _ in range(chance.randrange(4)):
-        acknowledged += os.read(reading, 1)
-    for _ in range(chance.randrange(30_000)):
-        pass
-    os.kill(child, signal.SIGKILL)
-    os.waitpid(child, 0)
-    while more := os.read(reading, 100):
-        acknowledged += more
-    os.close(reading)
+for life, acknowledged in lives(kills, run_for_ever, after=range(1, 5), rounds=30_000):
     total += len(acknowledged)
     context = ContextManager.open("talk", root)
     mine = []
@@ -73,16 +55,9 @@ print(json.dumps(wrong))
 """
 
 
-def test_c01_killed_60_times_in_the_middle_of_turns(tmp_path):
-    done = subprocess.run(
-        [sys.executable, "-c", KILLER, str(tmp_path), "60", json.dumps(CONFIG)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=300,
-    )
-    assert done.stderr == ""
-    assert json.loads(done.stdout) == []
+@pytest.mark.campaign
+def test_c01_killed_again_and_again_in_the_middle_of_turns(tmp_path):
+    assert run_killer(KILLER, tmp_path, campaign(short=15, long=60), json.dumps(CONFIG), home=tmp_path) == []
     context = ContextManager.open("talk", root=tmp_path)
     before = context.global_context["turns"]
     result = CleverAgentsApp(AppConfig.model_validate(CONFIG)).run_sync("and now?", context=context)

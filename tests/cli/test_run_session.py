@@ -18,11 +18,6 @@ ULID_LENGTH = 26
 
 
 @pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def config(tmp_path, scripted_llm):
     path = tmp_path / "assistant.yaml"
     path.write_text(

@@ -1,12 +1,15 @@
 """Whatever a file holds, it loads or is refused with its faults; nothing else ever comes out."""
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cleveragents import load_config
 from cleveragents.errors import ConfigError
+from support.campaign import campaign
 
 EXAMPLES = [path.read_text(encoding="utf-8") for path in (Path(__file__).parents[2] / "examples").glob("*.yaml")]
 
@@ -23,6 +26,9 @@ PIECES = st.sampled_from(["\n", "\n  ", "\n    ", *KEYS, *MORE_KEYS, *MARKS, *AL
 ANY_TEXT = st.text(max_size=200) | st.lists(PIECES, max_size=30).map("".join)
 
 
+SETTINGS: dict[str, Any] = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture]}
+
+
 @st.composite
 def damaged_examples(draw):
     """An example with a few pieces put in, or put in place of something."""
@@ -33,7 +39,12 @@ def damaged_examples(draw):
     return text
 
 
-@settings(max_examples=400, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.campaign
+@settings(
+    max_examples=campaign(short=200, long=4_000),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(text=ANY_TEXT | damaged_examples())
 def test_any_text_loads_or_is_refused_with_its_faults(tmp_path, text):
     path = tmp_path / "any.yaml"
@@ -41,7 +52,12 @@ def test_any_text_loads_or_is_refused_with_its_faults(tmp_path, text):
     outcome(path)
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@pytest.mark.campaign
+@settings(
+    max_examples=campaign(short=100, long=2_000),
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
 @given(content=st.binary(max_size=100))
 def test_any_bytes_load_or_are_refused_with_their_faults(tmp_path, content):
     path = tmp_path / "any.yaml"

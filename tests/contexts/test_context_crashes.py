@@ -1,63 +1,38 @@
 """What was acknowledged is there after a kill; a disk that refuses costs nothing that was there before."""
 
-import json
-import os
-import re
-import shutil
 import subprocess
 import sys
-from itertools import pairwise
 
 import pytest
 
 from cleveragents import ContextManager
+from support.campaign import campaign
+from support.context_writer import WRITER, assert_flushed
+from support.killer import run_killer
 
-# Forks writers and kills each at a random moment, decided by how many calls it has acknowledged and a few
-# thousand rounds of nothing. Prints how many were killed and what was wrong.
+# Kills writers, and prints how many were killed, how much they had acknowledged and what was wrong.
 KILLER = r"""
-import json, os, random, signal, sys
+import json, sys
 from pathlib import Path
 from cleveragents import ContextManager
+from support.killer import lives
 
-root, kills, chance = Path(sys.argv[1]), int(sys.argv[2]), random.Random(sys.argv[3])
+root, kills = Path(sys.argv[1]), int(sys.argv[2])
 told, wrong, all_acknowledged = [], [], {}
 ContextManager("warm", root).add_message("user", "loads what a writer needs, once")
 
-def write_for_ever(life, pipe):
+def write_for_ever(life, acknowledge):
     context = ContextManager("talk", root, on_damage=told.append)
     number = 0
     while True:
         # A large message now and then, so that a kill can come in the middle of writing one.
         context.add_message("user", "x" * (500_000 if number % 5 == 4 else 10), {"life": life, "number": number})
-        os.write(pipe, b"m")
+        acknowledge(b"m")
         context.update_state({"lives": {str(life): number}})
-        os.write(pipe, b"s")
+        acknowledge(b"s")
         number += 1
 
-for life in range(kills):
-    reading, writing = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.close(reading)
-        try:
-            write_for_ever(life, writing)
-        except BaseException as error:
-            os.write(2, repr(error).encode())
-            os._exit(1)
-    os.close(writing)
-    acknowledged = os.read(reading, 1)
-    for _ in range(chance.randrange(8)):
-        acknowledged += os.read(reading, 1)
-    for _ in range(chance.randrange(4000)):
-        pass
-    os.kill(child, signal.SIGKILL)
-    ended = os.waitpid(child, 0)[1]
-    if not os.WIFSIGNALED(ended):
-        wrong.append(f"life {life} ended by itself")
-    while more := os.read(reading, 100):
-        acknowledged += more
-    os.close(reading)
-
+for life, acknowledged in lives(kills, write_for_ever, after=range(1, 9), rounds=4000):
     context = ContextManager.open("talk", root, on_damage=told.append)
     json.loads((context.directory / "context.json").read_bytes())
     messages, states = acknowledged.count(b"m"), acknowledged.count(b"s")
@@ -80,41 +55,16 @@ print(json.dumps({"killed": kills, "acknowledged": sum(all_acknowledged.values()
 """
 
 
-def test_c01_killed_300_times_while_writing_nothing_acknowledged_is_lost(root):
-    done = subprocess.run(
-        [sys.executable, "-c", KILLER, str(root), "300", "seed"],
-        capture_output=True,
-        check=True,
-        text=True,
-        timeout=300,
-    )
-    result = json.loads(done.stdout)
+@pytest.mark.campaign
+def test_c01_killed_again_and_again_while_writing_nothing_acknowledged_is_lost(root):
+    kills = campaign(short=60, long=300)
+    result = run_killer(KILLER, root, kills, home=root)
     assert result["wrong"] == []
-    assert result["killed"] == 300
-    assert result["acknowledged"] > 300
-    assert done.stderr == ""
+    assert result["killed"] == kills
+    assert result["acknowledged"] > kills
 
 
-# Prints a line before and after each call; in between the calls that reach the disk must be seen.
-WRITER = """
-import os, sys
-from pathlib import Path
-from cleveragents import ContextManager
-ContextManager("warm", Path(sys.argv[1])).add_message("user", "x")
-def mark(text):
-    os.write(1, f"{text}\\n".encode())
-mark("making")
-context = ContextManager("talk", Path(sys.argv[1]))
-mark("adding")
-context.add_message("user", "hello")
-mark("updating")
-context.update_state({"a": 1})
-mark("clearing")
-context.clear()
-mark("done")
-"""
-
-# Without strace: the same calls, as Python makes them.
+# What Python asks of the system; tests/outside looks at the system calls themselves.
 WATCHED = (
     """
 import os, sys
@@ -139,70 +89,9 @@ watch("rename", lambda result, old, new: f"{old}, {new}")
 )
 
 
-def strace_works():
-    return (
-        shutil.which("strace") and subprocess.run(["strace", "true"], capture_output=True, check=False).returncode == 0
-    )
-
-
-def calls_by_strace(root):
-    calls = "trace=write,fsync,fdatasync,rename,renameat,renameat2"
-    done = subprocess.run(
-        ["strace", "-f", "-y", "-s", "200", "-e", calls, sys.executable, "-c", WRITER, str(root)],
-        capture_output=True,
-        check=True,
-        text=True,
-        env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
-    )
-    return done.stderr.splitlines()
-
-
-def calls_by_python(root):
+def test_every_change_is_flushed_to_the_disk_before_it_is_acknowledged(root):
     done = subprocess.run([sys.executable, "-c", WATCHED, str(root)], capture_output=True, check=True, text=True)
-    return done.stderr.splitlines()
-
-
-WAYS = [calls_by_python, *([calls_by_strace] if strace_works() else [])]
-
-
-@pytest.mark.parametrize("calls_of", WAYS)
-def test_every_change_is_flushed_to_the_disk_before_it_is_acknowledged(root, calls_of):
-    calls = calls_of(root)
-    marks = ["making", "adding", "updating", "clearing", "done"]
-    places = [next(n for n, call in enumerate(calls) if "write" in call and f"{mark}\\n" in call) for mark in marks]
-    making, adding, updating, clearing = (calls[start:end] for start, end in pairwise(places))
-
-    def in_order(seen, *patterns):
-        position = 0
-        for pattern in patterns:
-            found = next((n for n in range(position, len(seen)) if re.search(pattern, seen[n])), None)
-            assert found is not None, f"{pattern} is not among, or not at its place in:\n" + "\n".join(seen)
-            position = found + 1
-
-    folder, name = re.escape(str(root)), r"fsync\([^/]*"
-    in_order(
-        making,
-        rf"write\([^/]*{folder}/\.new-\w+/\.context\.json",
-        rf"{name}{folder}/\.new-\w+/\.context\.json",
-        r"(rename|replace).*/context\.json",
-        rf"{name}{folder}/\.new-\w+[>)]",
-        rf"(rename|replace).*{folder}/\.new-\w+.*{folder}/talk",
-        rf"{name}{folder}[>)]",
-    )
-    in_order(adding, rf"write\([^/]*{folder}/talk/messages\.jsonl.*hello", rf"{name}{folder}/talk/messages\.jsonl")
-    in_order(
-        updating,
-        rf"write\([^/]*{folder}/talk/\.context\.json",
-        rf"{name}{folder}/talk/\.context\.json",
-        rf"(rename|replace).*{folder}/talk/context\.json",
-        rf"{name}{folder}/talk[>)]",
-    )
-    in_order(
-        clearing,
-        r"(rename|replace).*/context\.json",
-        r"(rename|replace).*/messages\.jsonl",
-        rf"{name}{folder}/talk[>)]",
-    )
+    assert_flushed(done.stderr.splitlines(), root)
 
 
 # A limit on the size of files stands for a full disk: a write goes half-way and then fails.

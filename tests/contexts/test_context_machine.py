@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from cleveragents import ContextManager, list_contexts
 from cleveragents.errors import ContextBusyError, ContextExistsError, ContextNotFoundError
+from support.campaign import campaign
 
 keys = st.sampled_from(["a", "b", "Ä"])
 leaves = st.none() | st.booleans() | st.integers(-2, 2) | st.text(max_size=3)
@@ -286,6 +287,10 @@ class TwoManagers(RuleBasedStateMachine):
 
 
 TwoManagers.TestCase.settings = settings(
-    max_examples=60, stateful_step_count=30, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=campaign(short=40, long=600),
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=list(HealthCheck),
 )
+pytest.mark.campaign(TwoManagers.TestCase)
 test_two_managers_on_one_folder_do_what_the_model_says = TwoManagers.TestCase

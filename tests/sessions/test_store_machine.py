@@ -18,6 +18,7 @@ from hypothesis.stateful import (
 
 from cleveragents import MessageDraft, TokenUsage, errors, open_sessions
 from cleveragents.values.ids import new_ulid
+from support.campaign import campaign
 
 ACTORS = st.sampled_from([None, "team/a", "team/b"])
 TAGS = st.lists(st.sampled_from("abc"), max_size=3)
@@ -165,11 +166,15 @@ class Store(RuleBasedStateMachine):
                 assert summary.updated_at >= summary.created_at
 
 
+@pytest.mark.campaign
 def test_the_store_behaves_like_its_model(database_url):
     run_state_machine_as_test(
         type("StoreHere", (Store,), {"url": database_url}),
         settings=settings(
-            max_examples=40, stateful_step_count=25, deadline=None, suppress_health_check=list(HealthCheck)
+            max_examples=campaign(short=20, long=400),
+            stateful_step_count=25,
+            deadline=None,
+            suppress_health_check=list(HealthCheck),
         ),
     )
 

@@ -1,16 +1,15 @@
 """Many processes on one database, and processes that are killed."""
 
-import re
-import shutil
 import subprocess
 import sys
-from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 
 from cleveragents import TokenUsage, open_sessions
 from cleveragents.sessions.open import open_database
+from support.campaign import campaign
+from support.killer import run_killer
 
 WRITER = """
 import sys; from cleveragents import MessageDraft, open_sessions
@@ -111,11 +110,13 @@ for url in sys.argv[1:]:
 """
 
 
-def test_eight_processes_make_a_new_database_at_once_twenty_times(tmp_path, postgres, postgres_url):
-    for number in range(20):
+@pytest.mark.campaign
+def test_eight_processes_make_a_new_database_at_once_again_and_again(tmp_path, postgres, postgres_url):
+    races = campaign(short=5, long=20)
+    for number in range(races):
         postgres.execute(f"CREATE SCHEMA race{number}", postgres_url)
-    urls = [f"sqlite:///{tmp_path}/race{number}/sessions.db" for number in range(20)]
-    urls += [f"{postgres_url}&options={quote(f'-csearch_path=race{number}')}" for number in range(20)]
+    urls = [f"sqlite:///{tmp_path}/race{number}/sessions.db" for number in range(races)]
+    urls += [f"{postgres_url}&options={quote(f'-csearch_path=race{number}')}" for number in range(races)]
     done = subprocess.run([sys.executable, "-c", CREATORS, *urls], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     for url in urls:
@@ -124,40 +125,24 @@ def test_eight_processes_make_a_new_database_at_once_twenty_times(tmp_path, post
 
 
 KILLER = """
-import os, random, select, signal, sys, time
+import json, sys
 from cleveragents import MessageDraft, TokenUsage, open_sessions
 from cleveragents.sessions.open import open_database
-url, kills, seed = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-chance = random.Random(seed)
+from support.killer import lives
+url, kills = sys.argv[1], int(sys.argv[2])
 
-def child(session_id, acknowledge):
+def write_for_ever(life, acknowledge):
     with open_sessions(url) as sessions:
         while True:
-            sessions.append(session_id, "user", "x" * 300); os.write(acknowledge, b"1")
-            sessions.append_all(session_id, [MessageDraft("user", "y")] * 3); os.write(acknowledge, b"3")
-            sessions.add_usage(session_id, 1, 1, 0.001); os.write(acknowledge, b"u")
+            sessions.append(session_id, "user", "x" * 300); acknowledge(b"1")
+            sessions.append_all(session_id, [MessageDraft("user", "y")] * 3); acknowledge(b"3")
+            sessions.add_usage(session_id, 1, 1, 0.001); acknowledge(b"u")
 
 with open_sessions(url) as sessions:
     session_id = sessions.create().session_id
 stored = used = 0
-for kill in range(kills):
-    heard, acknowledge = os.pipe()
-    process = os.fork()
-    if process == 0:
-        try:
-            child(session_id, acknowledge)
-        finally:
-            os._exit(1)
-    os.close(acknowledge)
-    if kill % 3:
-        select.select([heard], [], [], 30)  # else it may be killed while it opens the database
-    time.sleep(chance.uniform(0, 0.02))
-    os.kill(process, signal.SIGKILL)
-    os.waitpid(process, 0)
-    told = b""
-    while piece := os.read(heard, 65536):
-        told += piece
-    os.close(heard)
+# After none, it may be killed while it opens the database.
+for life, told in lives(kills, write_for_ever, after=(0, 1, 1), rounds=500_000):
     said = told.count(b"1") + 3 * told.count(b"3")
     entered = told.count(b"u")
     with open_sessions(url) as sessions:
@@ -175,61 +160,27 @@ for kill in range(kills):
     database.close()
 with open_sessions(url) as sessions:
     assert len(sessions.get(session_id).usage_entries) == used
-print(stored, used)
+print(json.dumps([stored, used]))
 """
 
 
-def test_three_hundred_kills_lose_nothing_that_was_acknowledged(tmp_path):
-    url = f"sqlite:///{tmp_path}/sessions.db"
-    done = subprocess.run(
-        [sys.executable, "-c", KILLER, url, "300", "1"], capture_output=True, text=True, check=False, timeout=600
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    stored, used = map(int, done.stdout.split())
-    assert stored > 600
-    assert used > 100
+@pytest.mark.campaign
+def test_kills_lose_nothing_that_was_acknowledged(tmp_path):
+    kills = campaign(short=60, long=300)
+    stored, used = run_killer(KILLER, f"sqlite:///{tmp_path}/sessions.db", kills, home=tmp_path)
+    assert stored > 2 * kills
+    assert used > kills / 3
 
 
-def acknowledged_syncs(trace):
-    """For each acknowledgement in a trace of system calls, the files that were synced since the one before."""
-    found: list[set[str]] = []
-    synced: set[str] = set()
-    for line in trace.splitlines():
-        sync = re.search(r"f(?:data)?sync\(\d+<([^>]*)>", line)
-        if sync:
-            synced.add(Path(sync[1]).name)
-        elif re.search(r'write\(1[<,].*"acknowledged', line):
-            found.append(synced)
-            synced = set()
-    return found
-
-
-@pytest.mark.parametrize(("mode", "file"), [("wal", "sessions.db-wal"), ("delete", "sessions.db")])
-def test_an_append_is_on_disk_before_it_is_acknowledged(tmp_path, mode, file):
+@pytest.mark.parametrize("mode", ["wal", "delete"])
+def test_sqlite_is_told_to_sync_before_an_append_is_acknowledged(tmp_path, mode):
+    # The system calls themselves are looked at in tests/outside.
     url = f"sqlite:///{tmp_path}/sessions.db?journal_mode={mode}"
     with open_sessions(url) as sessions:
-        session_id = sessions.create().session_id
-    program = (
-        "import os, sys; from cleveragents import open_sessions\n"
-        "with open_sessions(sys.argv[1]) as sessions:\n"
-        "    for _ in range(5):\n"
-        "        sessions.append(sys.argv[2], 'user', 'x'); os.write(1, b'acknowledged\\n')\n"
-    )
-    command = [sys.executable, "-c", program, url, session_id]
-    strace = shutil.which("strace")
-    if strace is None:
-        # Without a look at the system calls, what SQLite was told to do has to be enough.
-        database = open_database(url)
-        assert database.query("PRAGMA synchronous", {}) == [(2,)]
-        database.close()
-        return
-    trace = tmp_path / "trace"
-    tracing = [strace, "-f", "-y", "-o", str(trace), "-e", "trace=fsync,fdatasync,write"]
-    subprocess.run([*tracing, *command], check=True, capture_output=True)
-    syncs = acknowledged_syncs(trace.read_text(encoding="utf-8", errors="replace"))
-    assert len(syncs) == 5
-    for synced in syncs:
-        assert file in synced
+        sessions.create()
+    database = open_database(url)
+    assert database.query("PRAGMA synchronous", {}) == [(2,)]
+    database.close()
 
 
 def test_one_process_uses_one_sqlite_library(tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from cleveragents import Message, Reply, StreamRouter
 from cleveragents.errors import NoOutputError, StreamError
 from cleveragents.streams.run import MAX_IN_FLIGHT
+from support.campaign import campaign
 from support.networks import agents, pass_through, route, run
 
 
@@ -44,7 +45,8 @@ def test_a_loop_goes_round_until_an_agent_ends_it():
     assert run(rounds(5, hop_limit=25), 0).outputs == [5]
 
 
-@pytest.mark.parametrize("count", [500, 5_000])
+@pytest.mark.campaign
+@pytest.mark.parametrize("count", [500, campaign(short=1_000, long=5_000)], ids=["short", "long"])
 def test_c100_a_long_loop_completes(count):
     assert run(rounds(count, hop_limit=10_000), 0).outputs == [count]
 
@@ -272,8 +274,14 @@ def test_other_tasks_get_their_turn_while_messages_pass_that_wait_for_nothing():
     assert asyncio.run(scenario()) > 10
 
 
+@pytest.mark.campaign
 @pytest.mark.parametrize(
-    ("through", "count"), [([{"skip": 1}, {"throttle": 1e-6}, {"take": 10**9}], 200_000), (["a"], 4_000)]
+    ("through", "count"),
+    [
+        ([{"skip": 1}, {"throttle": 1e-6}, {"take": 10**9}], campaign(short=20_000, long=200_000)),
+        (["a"], campaign(short=2_000, long=4_000)),
+    ],
+    ids=["operators", "agent"],
 )
 def test_memory_does_not_grow_with_the_messages_that_have_passed(through, count):
     async def scenario():

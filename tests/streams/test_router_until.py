@@ -6,6 +6,7 @@ import pytest
 
 from cleveragents import Reply, StreamRouter
 from cleveragents.errors import ConfigError, StreamError
+from support.campaign import campaign
 from support.networks import agents, pass_through, route, run
 
 
@@ -76,12 +77,14 @@ def test_a_condition_that_never_becomes_true_ends_at_the_hop_limit_with_the_way_
         run(router, 0)
 
 
-def test_c100_thousands_of_rounds_until_a_condition_is_true():
+@pytest.mark.campaign
+def test_c100_many_rounds_until_a_condition_is_true():
+    rounds = campaign(short=1_000, long=3_000)
     router = StreamRouter(
-        agents(up=up), [route("r", ["input", "r"], ["up"], "output", until="message >= 3000")], hop_limit=3_000
+        agents(up=up), [route("r", ["input", "r"], ["up"], "output", until=f"message >= {rounds}")], hop_limit=rounds
     )
 
-    assert run(router, 0).outputs == [3_000]
+    assert run(router, 0).outputs == [rounds]
 
 
 @pytest.mark.parametrize(

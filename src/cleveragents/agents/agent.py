@@ -11,6 +11,9 @@ from cleveragents.conversation.transcript import Step, Turn
 from cleveragents.conversation.usage import Usage
 from cleveragents.values.merge import Removal
 
+ANSWERED_BY = "agent"
+"""Key of a message's metadata: the agent that its content came from, or several, with commas."""
+
 
 class Conversation(Protocol):
     """What was said before a message. The first llm agent on the message's way takes it, and adds its tool calls."""
@@ -53,8 +56,8 @@ class Message:
 
     @property
     def agent(self) -> str:
-        """The agent that the content came from; "" where none did."""
-        return str(self.metadata.get("agent", ""))
+        """The agent that the content came from, or several, with commas; "" where none did."""
+        return str(self.metadata.get(ANSWERED_BY, ""))
 
     @property
     def output(self) -> Any:

@@ -46,6 +46,8 @@ from cleveragents.values.names import actor_name
 WHOLE = "whole"
 """Type of an error that ``checks.whole_faults`` reports too, with its exact place."""
 
+HOP_LIMIT = 25
+"""Routes of a loop that a message may enter, unless it is said otherwise."""
 
 ACTOR_SCHEMA = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,63}/[a-z0-9][a-z0-9._-]{0,63}$"}
 
@@ -193,7 +195,7 @@ class AppConfig(Section):
         json_schema_extra={"properties": {"temperature": TEMPERATURE_SCHEMA}},
     )
     hop_limit: int = Field(
-        default=25, gt=0, description="How many routes one message may pass, where routes form a loop."
+        default=HOP_LIMIT, gt=0, description="How many routes one message may pass, where routes form a loop."
     )
     history: HistoryConfig = Field(
         default=HistoryConfig(), description="How much of a conversation is put before a new prompt."

@@ -8,15 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cleveragents.agents.agent import Agent, Message
-from cleveragents.config.models import RouteConfig
-from cleveragents.config.vocabulary import FAIL, SKIP
+from cleveragents.config.models import HOP_LIMIT, RouteConfig
 from cleveragents.conversation.usage import Usage
-from cleveragents.errors import AgentError, ConfigError, NoOutputError, StreamError
+from cleveragents.errors import AgentError, NoOutputError, StreamError
 from cleveragents.streams.network import Network
 from cleveragents.streams.run import Run
-
-HOP_LIMIT = 25
-"""Routes of a loop that a message may enter, unless the configuration says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +53,8 @@ class StreamRouter:
         on_error: Mapping[str, str] | None = None,
     ) -> None:
         self._agents = dict(agents)
-        self._on_error = dict(on_error or {})
-        faults = [
-            f"agent {name}: on_error names {other}, which is not an agent"
-            for name, other in self._on_error.items()
-            if other not in {FAIL, SKIP, *self._agents}
-        ]
-        if faults:
-            raise ConfigError(faults)
-        self._network = Network(routes, self._agents)
         self._hop_limit = hop_limit
+        self.network = Network(routes, self._agents, on_error or {})
 
     async def run(self, message: Message) -> RunResult:
         """Send ``message`` through the network, whose global context begins as the message's.
@@ -79,7 +67,7 @@ class StreamRouter:
 
     def start(self, context: Mapping[str, Any] | None = None) -> Run:
         """A run for many messages, which share ``context`` as the run's global context; see ``Run``."""
-        return Run(self._network, self._agents, context or {}, self._hop_limit, self._on_error)
+        return Run(self.network, self._agents, context or {}, self._hop_limit)
 
 
 async def result_of(run: Run, message: Message) -> RunResult:
