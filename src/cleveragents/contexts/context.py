@@ -46,12 +46,11 @@ from cleveragents.errors import (
     ContextExistsError,
     ContextNotFoundError,
     InvalidSettingError,
-    InvalidValueError,
 )
 from cleveragents.values.json import dump_json, json_object, whole_number
-from cleveragents.values.merge import Keys, Removal, merged
+from cleveragents.values.merge import Removal, checked_removals, merged
 from cleveragents.values.names import context_name
-from cleveragents.values.text import clean_text, terminal_text
+from cleveragents.values.text import terminal_text
 
 
 class ContextManager:
@@ -370,7 +369,7 @@ class ContextManager:
 
     def _update(self, section: str, changes: Mapping[str, Any], removed: Iterable[Removal]) -> None:
         changes = json_object(changes, section)
-        gone = _removals(removed)
+        gone = checked_removals(removed)
         with self._folder.locked():
             if changes or gone:
                 stored = self._folder.read_state()
@@ -380,15 +379,3 @@ class ContextManager:
     def _tell_problem(self, reading: Reading) -> None:
         if reading.problem:
             self._told.tell(self.name, with_advice(reading.problem))
-
-
-def _removals(removed: Iterable[Removal]) -> list[Keys]:
-    if isinstance(removed, str):
-        raise InvalidValueError(f"must be a list of keys or paths; write [{removed!r:.60}]", "removed")
-    removals = []
-    for removal in removed:
-        keys = (removal,) if isinstance(removal, str) else removal
-        if not isinstance(keys, tuple | list) or not keys or not all(isinstance(key, str) for key in keys):
-            raise InvalidValueError(f"{removal!r:.60} is neither a key nor a path of keys", "removed")
-        removals.append(tuple(map(clean_text, keys)))
-    return removals

@@ -10,6 +10,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from cleveragents.errors import InvalidValueError
+from cleveragents.values.text import clean_text
+
 Keys = tuple[str, ...]
 """The keys that lead to a value in nested mappings, the outermost first."""
 
@@ -39,6 +42,19 @@ def merged(state: Mapping[str, Any], changes: Mapping[str, Any], removed: Iterab
         both = isinstance(old, Mapping) and isinstance(value, Mapping)
         result[key] = merged(old, value) if both else value  # type: ignore[arg-type]
     return result
+
+
+def checked_removals(removed: Iterable[Removal]) -> list[Keys]:
+    """``removed`` as keys in their stored form. Raises InvalidValueError for what is no removal."""
+    if isinstance(removed, str):
+        raise InvalidValueError(f"must be a list of keys or paths; write [{removed!r:.60}]", "removed")
+    removals = []
+    for removal in removed:
+        keys = (removal,) if isinstance(removal, str) else removal
+        if not isinstance(keys, tuple | list) or not keys or not all(isinstance(key, str) for key in keys):
+            raise InvalidValueError(f"{removal!r:.60} is neither a key nor a path of keys", "removed")
+        removals.append(tuple(map(clean_text, keys)))
+    return removals
 
 
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
