@@ -13,6 +13,7 @@ from cleveragents.agents.build import build_agents
 from cleveragents.agents.events import Listener, listening
 from cleveragents.config import AppConfig, load_config
 from cleveragents.config.fields import checked_temperature, llm_name, shown
+from cleveragents.disk.locks import TURN_WAIT
 from cleveragents.errors import CleverAgentsError, InvalidSettingError
 from cleveragents.streams.router import RunResult, StreamRouter, result_of
 from cleveragents.turns.heard import Heard
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
 
 MAX_PROMPT_BYTES = 2_000_000
 """More than any llm reads; what was stored has to fit into a later prompt as well."""
-
-TURN_WAIT = 30.0
-"""Seconds that a run waits for another run's turn on the same context."""
 
 
 class CleverAgentsApp:

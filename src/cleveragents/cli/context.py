@@ -215,14 +215,14 @@ def import_(file: Path | None, id_: str | None, name: str | None, force: bool) -
 
 @pass_sessions
 def _from_session(sessions: SessionService, id_: str, name: str | None, *, replace: bool) -> str:
-    from cleveragents.contexts.root import contexts_root, create
+    from cleveragents.contexts.root import contexts_root, create_context
     from cleveragents.contexts.transfer import files_of
     from cleveragents.integrations.contexts import context_of_session
     from cleveragents.values.names import context_name
 
     session = sessions.get(sessions.find(id_))
     chosen = context_name(session.session_id if name is None else name)
-    create(contexts_root(), chosen, files_of(context_of_session(session, chosen)), replace=replace)
+    create_context(contexts_root(), chosen, files_of(context_of_session(session, chosen)), replace=replace)
     return chosen
 
 

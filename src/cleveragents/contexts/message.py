@@ -11,6 +11,7 @@ from typing import Any
 from cleveragents.conversation.content import content_text
 from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import dump_json, json_object, json_value, load_record
+from cleveragents.values.times import time_text
 
 ROLES = ("user", "assistant", "system", "tool")
 
@@ -78,30 +79,25 @@ def message_of_line(line: bytes) -> ContextMessage:
     return message_of(load_record(line))
 
 
-def time_text(time: datetime) -> str:
-    """An aware UTC time as ISO 8601 with microseconds."""
-    return time.isoformat(timespec="microseconds")
-
-
-def parse_time(text: Any) -> datetime:
-    """The aware UTC time that ISO 8601 ``text`` with an offset stands for. Raises InvalidValueError."""
+def parse_time(text: Any, where: str = "timestamp") -> datetime:
+    """The aware UTC time of ISO 8601 ``text`` with an offset. Raises InvalidValueError, which names ``where``."""
     try:
-        return _utc(datetime.fromisoformat(text))
+        return _utc(datetime.fromisoformat(text), where)
     except (TypeError, ValueError) as error:
         if isinstance(error, InvalidValueError):
             raise
-        raise InvalidValueError(f"{text!r:.60} is not a time in ISO 8601", "timestamp") from None
+        raise InvalidValueError(f"{text!r:.60} is not a time in ISO 8601", where) from None
 
 
-def _utc(time: datetime) -> datetime:
+def _utc(time: datetime, where: str = "timestamp") -> datetime:
     if not isinstance(time, datetime):
-        raise InvalidValueError(f"must be a datetime, not {type(time).__name__}", "timestamp")
+        raise InvalidValueError(f"must be a datetime, not {type(time).__name__}", where)
     if time.utcoffset() is None:
-        raise InvalidValueError("must say its time zone; use an aware datetime", "timestamp")
+        raise InvalidValueError("must say its time zone; use an aware datetime", where)
     try:
         return time.astimezone(UTC)
     except OverflowError:
-        raise InvalidValueError(f"{time} is out of range", "timestamp") from None
+        raise InvalidValueError(f"{time} is out of range", where) from None
 
 
 def _role(role: Any) -> str:

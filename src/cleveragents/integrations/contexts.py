@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cleveragents.contexts.message import ContextMessage, new_message
-from cleveragents.contexts.state_file import Document
+from cleveragents.contexts.state_file import ContextState
 from cleveragents.contexts.transfer import Snapshot
 from cleveragents.conversation.content import content_text
 from cleveragents.conversation.message import MessageRole, SessionMessage
@@ -61,13 +61,13 @@ def context_of_session(session: Session, name: str) -> Snapshot:
     del about["messages"], about["checksum"]
     rest = dict(about["metadata"])
     kept = {key: rest.pop(key) for key in (STATE, METADATA, GLOBAL_CONTEXT) if isinstance(rest.get(key), dict)}
-    document = Document(
+    state = ContextState(
         created_at=session.created_at,
         state=kept.get(STATE, {}),
         global_context=kept.get(GLOBAL_CONTEXT, {}),
         metadata=kept.get(METADATA, {}) | {SESSION: about | {"metadata": rest}},
     )
-    return Snapshot(name, document, [_context_message(message) for message in session.messages])
+    return Snapshot(name, state, [_context_message(message) for message in session.messages])
 
 
 def _session_message(number: int, message: Mapping[str, Any]) -> dict[str, Any]:

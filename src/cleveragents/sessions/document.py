@@ -14,11 +14,8 @@ from cleveragents.errors import InvalidInputError, SessionChecksumError, Session
 from cleveragents.sessions.session import SCHEMA_VERSION, LinkedPlan, Session
 from cleveragents.values.canonical import canonical_json, digest
 from cleveragents.values.ids import parse_ulid
-from cleveragents.values.json import json_object, load_json
+from cleveragents.values.json import IMPORT_LIMIT, json_object, load_json
 from cleveragents.values.times import parse_time
-
-IMPORT_LIMIT = 256 * 1024 * 1024
-"""Bytes of the largest document that is read."""
 
 _VERSION = re.compile(r"(0|[1-9][0-9]{0,5})\.(0|[1-9][0-9]{0,5})")
 

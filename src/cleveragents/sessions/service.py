@@ -13,6 +13,7 @@ from typing import Any, Self
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage
 from cleveragents.conversation.usage import TokenUsage, UsageEntry
+from cleveragents.disk.locks import TURN_WAIT
 from cleveragents.errors import (
     SessionAmbiguousError,
     SessionDamagedError,
@@ -39,9 +40,6 @@ from cleveragents.values.json import json_object, whole_number
 from cleveragents.values.merge import Removal, merged
 from cleveragents.values.text import optional_text
 from cleveragents.values.times import utc_now
-
-TURN_WAIT = 30.0
-"""Seconds that a run waits for another run's turn on the same session."""
 
 LAST = "last"
 """Means the session with the newest activity, where a person names one."""

@@ -14,7 +14,7 @@ from cleveragents.errors import SessionImportError
 def read(file: Path) -> bytes:
     """What is in the file, of standard input for ``-``; one byte more than is imported when there is too much."""
     from cleveragents.disk.files import storage_errors
-    from cleveragents.sessions.document import IMPORT_LIMIT
+    from cleveragents.values.json import IMPORT_LIMIT
 
     if file == Path("-"):
         content = sys.stdin.buffer.read(IMPORT_LIMIT + 1)

@@ -42,8 +42,8 @@ def import_(sessions: SessionService, file: Path | None, context: str | None, ag
 
 
 def _from_file(sessions: SessionService, file: Path, again: bool) -> Session:
-    from cleveragents.sessions.document import IMPORT_LIMIT, read_document
-    from cleveragents.values.json import load_json
+    from cleveragents.sessions.document import read_document
+    from cleveragents.values.json import IMPORT_LIMIT, load_json
 
     document: Any = read(file)
     size = len(document)
