@@ -15,7 +15,8 @@ from cleveragents.agents.agent import Message
 from cleveragents.agents.build import build_agents
 from cleveragents.agents.events import AgentEvent, Listener, LLMUsed, TextDelta, listening
 from cleveragents.config import AppConfig, load_config
-from cleveragents.config.fields import checked_temperature, llm_name, shown
+from cleveragents.config.faults import check_settings
+from cleveragents.config.fields import llm_name, shown
 from cleveragents.config.operators import ModifierConfig, RetryConfig
 from cleveragents.config.vocabulary import FAIL, SKIP
 from cleveragents.conversation.content import content_text
@@ -57,7 +58,8 @@ class CleverAgentsApp:
     ) -> None:
         self._sessions = sessions
         self.config = config if isinstance(config, AppConfig) else load_config(config)
-        self._temperature = None if temperature is None else _checked("temperature", checked_temperature, temperature)
+        check_settings({"temperature": temperature})
+        self._temperature = temperature
         if llm is not None:
             _checked("llm", llm_name, llm)
         self._routes = self.config.network()
