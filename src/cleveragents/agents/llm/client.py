@@ -219,7 +219,11 @@ def _profile(_model: str) -> OpenAIModelProfile:
 
 
 class _Client(httpx2.AsyncClient):
-    """A client for servers of any quality: error pages stay small, and a plain answer is as good as a stream."""
+    """A client for servers of any quality: error pages stay small, and a plain answer is as good as a stream.
+
+    Without it, a server that cannot stream, or streams under another content type, could not be asked at all, and one
+    that answers every path with a page of a login, however long, would be read to its end instead of told by its start.
+    """
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         response = await super().send(request, stream=stream, **options)
