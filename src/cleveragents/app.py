@@ -12,7 +12,8 @@ from cleveragents.agents.agent import Message
 from cleveragents.agents.build import build_agents
 from cleveragents.agents.events import Listener, listening
 from cleveragents.config import AppConfig, load_config
-from cleveragents.config.fields import checked_temperature, llm_name, shown
+from cleveragents.config.faults import check_settings
+from cleveragents.config.fields import llm_name, shown
 from cleveragents.disk.locks import TURN_WAIT
 from cleveragents.errors import CleverAgentsError, InvalidSettingError
 from cleveragents.streams.router import RunResult, StreamRouter, result_of
@@ -48,7 +49,8 @@ class CleverAgentsApp:
     ) -> None:
         self._sessions = sessions
         self.config = config if isinstance(config, AppConfig) else load_config(config)
-        self._temperature = None if temperature is None else _checked("temperature", checked_temperature, temperature)
+        check_settings({"temperature": temperature})
+        self._temperature = temperature
         if llm is not None:
             _checked("llm", llm_name, llm)
         self._router = StreamRouter(

@@ -302,7 +302,9 @@ def test_an_address_that_is_none_is_refused(agent, address):
 @pytest.mark.parametrize("end", ["?key=quiet", "#quiet", "?"])
 def test_an_address_with_a_query_or_a_fragment_is_refused_and_not_shown(scripted_llm, agent, end):
     text = failure(agent(base_url=scripted_llm.url + end))
-    assert text == "its 'base_url' has a ? or a #; leave out what follows"
+    assert text == (
+        "its 'base_url' has a ? or a #, after which the paths of requests would be lost; leave out what follows"
+    )
     assert not scripted_llm.requests
 
 

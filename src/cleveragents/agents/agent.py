@@ -1,4 +1,4 @@
-"""What an agent is, and what flows between agents."""
+"""What an agent is: it takes a message, and gives a reply."""
 
 from __future__ import annotations
 
@@ -13,16 +13,6 @@ from cleveragents.values.merge import Removal
 
 ANSWERED_BY = "agent"
 """Key of a message's metadata: the agent that its content came from, or several, with commas."""
-
-
-class Conversation(Protocol):
-    """What was said before a message. The first llm agent on the message's way takes it, and adds its tool calls."""
-
-    async def turns(self, tokens: int) -> Sequence[Turn]:
-        """The newest turns, oldest first, as many as the configuration says, else as fit into ``tokens``."""
-
-    async def keep(self, agent: str, step: Step) -> None:
-        """Store calls of ``agent`` with their results; they are on disk when this returns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,4 +97,14 @@ class Agent(Protocol):
         """The reply to ``message``, whose context the agent sees and must not change in place."""
 
 
-# --- what an agent tells while it works -----------------------------------------------------------------
+class Conversation(Protocol):
+    """What was said before a message.
+
+    The first llm agent on the message's way takes it, and keeps its own calls of tools in it.
+    """
+
+    async def turns(self, tokens: int) -> Sequence[Turn]:
+        """The newest turns, oldest first, as many as the configuration says, else as fit into ``tokens``."""
+
+    async def keep(self, agent: str, step: Step) -> None:
+        """Store calls of ``agent`` with their results; they are on disk when this returns."""

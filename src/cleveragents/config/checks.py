@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from pydantic_core import PydanticCustomError
-
-from cleveragents.config.fields import NAME_PATTERN, checked_temperature, shown
+from cleveragents.config.fields import NAME_PATTERN, shown
+from cleveragents.config.rules import TEMPERATURE
 from cleveragents.config.vocabulary import FAIL, INPUT, OUTPUT, SKIP
 from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import json_value
@@ -124,11 +123,8 @@ def _free_value_faults(data: Mapping[str, Any], agents: Mapping[str, Any]) -> It
     for key, value in context.items():
         if key != "temperature":
             yield from _json_faults(value, ("context", key))
-            continue
-        try:
-            checked_temperature(value)
-        except PydanticCustomError as error:
-            yield ("context", key), f"{shown(value)} {error.message()}"
+        elif fault := TEMPERATURE.fault(value):
+            yield ("context", key), f"{shown(value)} {fault}"
     for name, agent in agents.items():
         yield from _json_faults(_mapping(agent).get("parameters"), ("agents", name, "parameters"))
 

@@ -21,22 +21,21 @@ from cleveragents.config.checks import agents_to_run, whole_faults
 from cleveragents.config.fields import (
     COMPLAINT,
     NAME_PATTERN,
-    TEMPERATURE_SCHEMA,
     BaseURL,
     Code,
     Expression,
     LLMName,
     Names,
     Parameter,
-    Seconds,
     Section,
     Sources,
-    Temperature,
     Text,
     VariableName,
     as_tuple,
 )
+from cleveragents.config.llm_settings import LLMSettings
 from cleveragents.config.operators import Step, in_order
+from cleveragents.config.rules import TEMPERATURE, Seconds
 from cleveragents.config.vocabulary import FAIL, INPUT, OUTPUT
 from cleveragents.conversation.prompt import HISTORY_ASSISTANT_CHARACTERS, HISTORY_MESSAGES
 from cleveragents.errors import InvalidValueError
@@ -58,7 +57,15 @@ AGENT_ON_ERROR = (
 )
 
 
-class LLMAgentConfig(Section):
+class _FirstKeys:
+    """What an llm agent is shown with before its settings: fields come in the order of bases, the last one first."""
+
+    type: str
+    llm: str
+    system_prompt: str
+
+
+class LLMAgentConfig(Section, LLMSettings, _FirstKeys):
     """An agent that asks an llm."""
 
     type: Literal["llm"] = Field(default="llm", description="llm: an agent that asks an llm.")
@@ -69,11 +76,6 @@ class LLMAgentConfig(Section):
     system_prompt: Text = Field(
         default="", description="What the llm is told first; {{ context.key }} shows a value of the global context."
     )
-    temperature: Temperature | None = Field(
-        default=None, description="From 0 (always much the same) to 2; without it, the provider's own."
-    )
-    max_tokens: int | None = Field(default=None, gt=0, description="The longest answer, in tokens.")
-    timeout: Seconds | None = Field(default=None, description="Seconds to wait for an answer.")
     base_url: BaseURL | None = Field(
         default=None,
         description="Address of an OpenAI-compatible server. ${NAME} stands for an environment variable.",
@@ -192,7 +194,7 @@ class AppConfig(Section):
     context: dict[str, Any] = Field(
         default={},
         description="What the global context holds at first: JSON values by name.",
-        json_schema_extra={"properties": {"temperature": TEMPERATURE_SCHEMA}},
+        json_schema_extra={"properties": {"temperature": {"type": "number", **TEMPERATURE.schema}}},
     )
     hop_limit: int = Field(
         default=HOP_LIMIT, gt=0, description="How many routes one message may pass, where routes form a loop."

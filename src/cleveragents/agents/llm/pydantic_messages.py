@@ -31,9 +31,9 @@ def _step(step: Step) -> Iterator[ModelMessage]:
     text = [TextPart(step.text)] if step.text else []
     yield ModelResponse([*text, *(ToolCallPart(call.name, call.arguments, call.id) for call in step.calls)])
     if step.calls:
-        yield ModelRequest(list(map(_returned, step.calls)))
+        yield ModelRequest([_result(call) for call in step.calls])
 
 
-def _returned(call: ToolCall) -> ToolReturnPart:
+def _result(call: ToolCall) -> ToolReturnPart:
     # A failed call is told in the same words as when it failed.
     return ToolReturnPart(call.name, call.result, call.id, outcome="failed" if call.failed else "success")
