@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -63,12 +64,13 @@ def is_context(root: Path, name: str) -> bool:
     """Whether there is a context of exactly this name, also where the file system ignores case."""
     folder = folder_of(root, name)
     try:
-        folder.lstat()
+        found = folder.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
         raise StorageError(f"cannot read {root}: {error.strerror or error}") from error
-    if not folder.is_symlink() and not folder.is_dir():
+    # Not asked anew: another process may delete it at any moment.
+    if not stat.S_ISLNK(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise StorageError(f"{folder} is not a folder; move it away or choose another name")
     other = folder_of(root, name.swapcase())
     if other != folder and os.path.lexists(other) and folder.samefile(other):
