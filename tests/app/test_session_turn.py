@@ -391,7 +391,7 @@ class Slow(SessionService):
     """Sessions whose appends, once ``slow``, wait for ``go``, as for a busy disk; then they work, or ``fail``."""
 
     def __init__(self, sessions):
-        super().__init__(sessions._repository)
+        super().__init__(sessions._store)
         self.began, self.go = threading.Event(), threading.Event()
         self.slow = self.fail = False
 

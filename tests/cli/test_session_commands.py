@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 from cleveragents import MessageDraft, SessionService, open_sessions
 from cleveragents.cli.session import COMMANDS as ALL_COMMANDS
 from cleveragents.sessions.open import open_database
-from cleveragents.sessions.sql.store import SqlSessionRepository
+from cleveragents.sessions.sql.store import SqlSessionStore
 from cleveragents.values.ids import new_ulid
 from support.command import COMMAND, command, environment, one_line
 from support.pages import page
@@ -110,7 +110,7 @@ def test_a_list_is_narrowed_by_actor_tag_namespace_and_time(run, home):
     database = open_database(f"sqlite:///{home / 'cleveragents.db'}")
 
     def at(moment):
-        return SessionService(SqlSessionRepository(database), now=lambda: moment)
+        return SessionService(SqlSessionStore(database), now=lambda: moment)
 
     early = at(NOON).create("a/one", tags=["x"]).session_id
     late = at(NOON + dt.timedelta(days=1)).create("a/two", namespace="team", tags=["x", "y"]).session_id

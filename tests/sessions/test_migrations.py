@@ -19,7 +19,7 @@ from sqlalchemy import create_engine, inspect, text
 from cleveragents import SessionService, errors, open_sessions
 from cleveragents.sessions.open import open_database
 from cleveragents.sessions.sql.migrate import CURRENT, Schema
-from cleveragents.sessions.sql.store import SqlSessionRepository
+from cleveragents.sessions.sql.store import SqlSessionStore
 from cleveragents.sessions.sql.tables import metadata as declared
 
 DATA = Path(__file__).with_name("data")
@@ -89,7 +89,7 @@ def next_schema(folder, halfway="pass"):
 
 
 def sessions_of(url, schema=CURRENT):
-    return SessionService(SqlSessionRepository(open_database(url, schema)))
+    return SessionService(SqlSessionStore(open_database(url, schema)))
 
 
 def schema_of(url):

@@ -13,7 +13,7 @@ import pytest
 
 from cleveragents import MessageDraft, SessionService, TokenUsage, errors, open_sessions
 from cleveragents.sessions.open import open_database
-from cleveragents.sessions.sql.store import SqlSessionRepository
+from cleveragents.sessions.sql.store import SqlSessionStore
 from cleveragents.values.ids import new_ulid
 
 PLANS = ["01BX5ZZKBKACTAV9WEVGEMMVRZ", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01BX5ZZKBKACTAV9WEVGEMMVS0"]
@@ -35,7 +35,7 @@ def ids(summaries):
 def rows_in_tables(url):
     """How many rows each table of the database holds."""
     database = open_database(url)
-    counts = {table: database.query(f"SELECT count(*) FROM {table}", {})[0][0] for table in TABLES}  # noqa: S608
+    counts = {table: database.query(f"SELECT count(*) AS n FROM {table}", {})[0]["n"] for table in TABLES}  # noqa: S608
     database.close()
     return counts
 
@@ -220,7 +220,7 @@ class TestOrder:
 
     def test_c43_a_clock_that_steps_back_changes_no_order(self, database_url, monkeypatch):
         clock = [dt.datetime(2026, 5, 1, 12, tzinfo=dt.UTC)]
-        with SessionService(SqlSessionRepository(open_database(database_url)), now=lambda: clock[0]) as sessions:
+        with SessionService(SqlSessionStore(open_database(database_url)), now=lambda: clock[0]) as sessions:
             a = sessions.create().session_id
             clock[0] -= dt.timedelta(hours=1)
             hour_ago = time.time_ns() - 3_600_000_000_000
@@ -263,7 +263,7 @@ class TestAppending:
 
     def test_c11a_a_fast_writer_is_never_refused_by_a_frozen_clock(self, database_url):
         frozen = dt.datetime(2026, 5, 1, tzinfo=dt.UTC)
-        with SessionService(SqlSessionRepository(open_database(database_url)), now=lambda: frozen) as sessions:
+        with SessionService(SqlSessionStore(open_database(database_url)), now=lambda: frozen) as sessions:
             session_id = sessions.create().session_id
             for number in range(50):
                 assert sessions.append(session_id, "user", "x", expected_sequence=number).sequence == number

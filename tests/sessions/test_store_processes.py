@@ -171,7 +171,7 @@ for kill in range(kills):
         assert usage == TokenUsage(usage.input_tokens, usage.input_tokens, usage.input_tokens * 0.001)
         used = usage.input_tokens
     database = open_database(url)
-    assert database.query("PRAGMA integrity_check", {}) == [("ok",)]
+    assert list(database.query("PRAGMA integrity_check", {})) == [{"integrity_check": "ok"}]
     database.close()
 with open_sessions(url) as sessions:
     assert len(sessions.get(session_id).usage_entries) == used
@@ -220,7 +220,7 @@ def test_an_append_is_on_disk_before_it_is_acknowledged(tmp_path, mode, file):
     if strace is None:
         # Without a look at the system calls, what SQLite was told to do has to be enough.
         database = open_database(url)
-        assert database.query("PRAGMA synchronous", {}) == [(2,)]
+        assert list(database.query("PRAGMA synchronous", {})) == [{"synchronous": 2}]
         database.close()
         return
     trace = tmp_path / "trace"

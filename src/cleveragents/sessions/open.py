@@ -26,9 +26,9 @@ def open_sessions(url: str | None = None) -> SessionService:
 
     A context manager. Raises InvalidSettingError for a URL that names no database.
     """
-    from cleveragents.sessions.sql.store import SqlSessionRepository
+    from cleveragents.sessions.sql.store import SqlSessionStore
 
-    return SessionService(SqlSessionRepository(open_database(url)))
+    return SessionService(SqlSessionStore(open_database(url)))
 
 
 def open_database(url: str | None = None, schema: Schema = CURRENT) -> Database:

@@ -15,7 +15,7 @@ from cleveragents.sessions.session import Session, SessionSummary
 from cleveragents.sessions.statistics import Count
 
 
-class SessionRepository(Protocol):
+class SessionStore(Protocol):
     """A durable store of sessions that many processes and threads share.
 
     Each method is one transaction: on disk when it returns, and as if it had never been called when it raises.
@@ -87,4 +87,4 @@ class SessionRepository(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of the database. The repository may be used again, and opens it again then."""
+        """Let go of the database. The store may be used again, and opens it again then."""
