@@ -38,9 +38,9 @@ tell.params += [parameter for parameter in run.params if parameter.name in _OF_R
 
 
 def _last_config(session_id: str, metadata: dict[str, Any]) -> Path:
-    from cleveragents.turns.session import CONFIG
+    from cleveragents.conversation.reserved import CONFIG, reserved
 
-    last = metadata.get(CONFIG)
+    last = reserved(metadata, CONFIG)
     if not isinstance(last, str):
         raise click.UsageError(
             f"session {session_id} has not been run with a configuration file yet; give --config FILE"

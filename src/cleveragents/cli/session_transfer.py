@@ -118,14 +118,15 @@ def verify(what: str, format_: str) -> None:
 
     What names a file that is there is taken for a file. Damage, or a wrong checksum, ends with exit code 5.
     """
-    from cleveragents.sessions.document import read_document, session_of
+    from cleveragents.sessions.document import read_document
     from cleveragents.sessions.open import open_sessions
+    from cleveragents.sessions.session import Session
 
     file = Path(os.fsdecode(what.encode("utf-8", "surrogateescape")))  # typed_text, undone
     if file.is_file():
         with _named(file):
             document = read_document(_content(file))
-            found = session_of(document)
+            found = Session.from_document(document)
         facts = {"file": what, "session_id": found.session_id, "messages": found.message_count}
         facts["checksum"] = document["checksum"]
     elif any(character in what for character in "./\\"):

@@ -13,6 +13,9 @@ NO_ANSWER = "[no answer]"
 INTERRUPTED = "[interrupted]"
 """What marks text, or stands for a tool's result, that was cut off."""
 
+NOTHING = "[nothing]"
+"""What stands for content that is blank, where some text has to be."""
+
 
 class HistoryMessage(Protocol):
     """What a stored message shows of itself here: a context's and a session's messages both do."""

@@ -12,6 +12,7 @@ from types import EllipsisType, TracebackType
 from typing import Any, Self
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage
+from cleveragents.conversation.reserved import IMPORTED_FROM
 from cleveragents.conversation.usage import TokenUsage, UsageEntry
 from cleveragents.errors import (
     SessionAmbiguousError,
@@ -20,16 +21,15 @@ from cleveragents.errors import (
     SessionImportError,
     SessionNotFoundError,
 )
-from cleveragents.sessions.document import read_document, session_of
+from cleveragents.sessions.document import read_document
 from cleveragents.sessions.filter import SessionFilter
+from cleveragents.sessions.plan import LinkedPlan, with_plan
 from cleveragents.sessions.session import (
     AutomationLevel,
-    LinkedPlan,
     Session,
     SessionSummary,
     message_draft,
     tag_list,
-    with_plan,
 )
 from cleveragents.sessions.session import automation_level as checked_level
 from cleveragents.sessions.statistics import Statistics, statistics
@@ -317,7 +317,7 @@ class SessionService:
         step("verifying the checksum")
         read = read_document(document)
         step("checking messages")
-        original = session_of(read)
+        original = Session.from_document(read)
         step("storing messages")
         origin = {
             "session_id": original.session_id,
@@ -335,7 +335,7 @@ class SessionService:
             original,
             session_id=new_ulid(),
             forked_from=None,
-            metadata=original.metadata | {"imported_from": dict(origin)},
+            metadata=original.metadata | {IMPORTED_FROM: dict(origin)},
         )
         self._store.add(session, imported_checksum=checksum)
         return session
@@ -347,7 +347,7 @@ class SessionService:
         """
         try:
             document = self.export(session_id)
-            session_of(document)
+            Session.from_document(document)
         except (SessionExportError, SessionImportError) as error:
             raise SessionDamagedError(f"session {session_id} is damaged: {error}") from error
         found: str = document["checksum"]

@@ -14,14 +14,20 @@ from typing import Any, TypeVar
 
 from cleveragents import background
 from cleveragents.conversation.message import MessageDraft
+from cleveragents.conversation.reserved import (
+    CONFIG,
+    FAILED,
+    GLOBAL_CONTEXT,
+    INTERRUPTED,
+    RESERVED,
+    reserved,
+    with_reserved,
+)
 from cleveragents.conversation.transcript import Step, Turn, Window, turns_of
 from cleveragents.conversation.usage import Usage
 from cleveragents.errors import SessionServiceError
 from cleveragents.sessions.service import SessionService
 from cleveragents.values.merge import Changes
-
-CONFIG, GLOBAL_CONTEXT = "config", "global_context"
-"""Where in a session's metadata the configuration file of its last run is, and what its agents keep."""
 
 GRACE = 0.5
 """Seconds that a cancelled run gives the database to finish what is being saved."""
@@ -79,9 +85,9 @@ class SessionTurn:
         def store() -> Mapping[str, Any]:
             metadata = self._sessions.summary(self._id).metadata
             self._first = self._sessions.append(self._id, "user", prompt).sequence
-            if config is not None and metadata.get(CONFIG) != (path := str(config.absolute())):
-                self._sessions.update(self._id, metadata={CONFIG: path})
-            kept = metadata.get(GLOBAL_CONTEXT)
+            if config is not None and reserved(metadata, CONFIG) != (path := str(config.absolute())):
+                self._sessions.update(self._id, metadata=with_reserved({}, {CONFIG: path}))
+            kept = reserved(metadata, GLOBAL_CONTEXT)
             return kept if isinstance(kept, Mapping) else {}
 
         self._prompt = prompt
@@ -115,7 +121,7 @@ class SessionTurn:
                 call.result if call.result.strip() else _NOTHING,
                 tool_call_id=call.id,
                 agent=call.name,
-                metadata={"failed": True} if call.failed else {},
+                metadata=with_reserved({}, {FAILED: True}) if call.failed else {},
             )
             for call in step.calls
         ]
@@ -136,7 +142,7 @@ class SessionTurn:
 
         Raises SessionServiceError when that is what is wrong; whoever cancels is not kept waiting.
         """
-        drafts = self._answers([answer], {"interrupted": True})
+        drafts = self._answers([answer], {INTERRUPTED: True})
 
         def store() -> None:
             self._store(drafts, used, changes)
@@ -167,8 +173,8 @@ class SessionTurn:
             cost = None if usage.cost is None else float(usage.cost)
             self._sessions.add_usage(self._id, usage.input_tokens, usage.output_tokens, cost, llm=usage.llm or None)
         if changes:
-            removed = [(GLOBAL_CONTEXT, *path) for path in changes.removed]
-            self._sessions.update(self._id, metadata={GLOBAL_CONTEXT: changes.set}, removed=removed)
+            removed = [(RESERVED, GLOBAL_CONTEXT, *path) for path in changes.removed]
+            self._sessions.update(self._id, metadata=with_reserved({}, {GLOBAL_CONTEXT: changes.set}), removed=removed)
 
     async def _finished(self, work: Callable[[], _T]) -> _T:
         """The outcome of ``work`` on the store. A run cancelled meanwhile gives it a moment: nothing is lost."""

@@ -9,7 +9,8 @@ from typing import Any
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage, stored_message
 from cleveragents.conversation.usage import TokenUsage, UsageEntry, dollars
-from cleveragents.sessions.session import AutomationLevel, LinkedPlan, Session, SessionSummary
+from cleveragents.sessions.plan import LinkedPlan
+from cleveragents.sessions.session import AutomationLevel, Session, SessionSummary
 from cleveragents.sessions.sql.database import Parameters, Rows
 from cleveragents.sessions.statistics import Count, Tally
 from cleveragents.values.json import dump_json, load_json

@@ -18,7 +18,8 @@ from cleveragents.errors import (
     SessionNotFoundError,
 )
 from cleveragents.sessions.filter import SessionFilter
-from cleveragents.sessions.session import LinkedPlan, Session, SessionSummary
+from cleveragents.sessions.plan import LinkedPlan
+from cleveragents.sessions.session import Session, SessionSummary
 from cleveragents.sessions.sql import rows
 from cleveragents.sessions.sql.database import Database, Rows, Transaction
 from cleveragents.sessions.statistics import Count
