@@ -95,7 +95,7 @@ def test_the_parts_of_a_turn_are_stored_as_they_happen_with_their_agents_names(
     ]
     assert (question.agent, call.agent, first.agent, answer.agent) == (None, "assistant", "count", "assistant")
     assert (first.tool_call_id, second.tool_call_id) == ("call_count_0", "call_count9_1")
-    assert (first.metadata, second.metadata) == ({}, {"failed": True})
+    assert (first.metadata, second.metadata) == ({}, {"cleveragents": {"failed": True}})
     # What was said before the call is there once.
     assert answer.content == "Two."
 
@@ -360,7 +360,7 @@ def test_c50_a_tool_that_is_stopped_at_its_limit_has_a_result(sessions, session_
     scripted_llm.script(calls("slow", {}), strictly(says("Trop.")), strictly(says("Bien.")))
     app.run_sync("Try.", session_id=session_id)
     app.run_sync("go on", session_id=session_id)
-    assert [message.metadata for message in sessions.messages(session_id)][2] == {"failed": True}
+    assert [message.metadata for message in sessions.messages(session_id)][2] == {"cleveragents": {"failed": True}}
 
 
 def test_c103_a_question_whose_run_failed_and_that_is_asked_again_is_open_once(
@@ -556,7 +556,7 @@ def test_what_agents_keep_in_the_global_context_is_there_in_the_next_turn(sessio
     scripted_llm.script(*[calls("count", {}), says("ok")] * 2)
     asking().run_sync("one", session_id=session_id)
     assert asking().run_sync("two", session_id=session_id).context["runs"] == 2
-    assert sessions.summary(session_id).metadata == {"global_context": {"runs": 2}}
+    assert sessions.summary(session_id).metadata == {"cleveragents": {"global_context": {"runs": 2}}}
 
 
 @pytest.mark.parametrize("moment", ["the answer", "a call"])

@@ -83,7 +83,8 @@ class SessionStore(Protocol):
     def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> AbstractContextManager[None]:
         """Hold the turn lock of the session, which ends with the process.
 
-        Raises SessionBusyError after ``wait`` seconds, or as soon as ``cancelled`` is set.
+        Raises SessionBusyError after ``wait`` seconds, or as soon as another thread sets ``cancelled``: whoever
+        gives up waiting for a thread that waits here ends it so.
         """
 
     def close(self) -> None:
