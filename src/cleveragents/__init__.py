@@ -69,8 +69,9 @@ if TYPE_CHECKING:
         ToolError,
     )
     from cleveragents.sessions.open import open_sessions
+    from cleveragents.sessions.plan import LinkedPlan
     from cleveragents.sessions.service import SessionService
-    from cleveragents.sessions.session import AutomationLevel, LinkedPlan, Session, SessionSummary
+    from cleveragents.sessions.session import AutomationLevel, Session, SessionSummary
     from cleveragents.streams.router import RunResult, StreamRouter
 
 _MODULES = {
@@ -106,7 +107,7 @@ _MODULES = {
     "LLMAgent": "agents.llm.agent",
     "LLMError": "errors",
     "LLMUsed": "agents.events",
-    "LinkedPlan": "sessions.session",
+    "LinkedPlan": "sessions.plan",
     "Listener": "agents.events",
     "Message": "agents.agent",
     "MessageDraft": "conversation.message",

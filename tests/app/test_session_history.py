@@ -3,7 +3,7 @@
 import pytest
 
 from cleveragents import AppConfig, CleverAgentsApp, MessageDraft
-from cleveragents.conversation.content import INTERRUPTED, NO_ANSWER
+from cleveragents.conversation.content import CUT_OFF, NO_ANSWER
 from support.scripted_llm import calls, fails, says
 from support.strict import SYSTEM, faults, strictly
 from support.turns import COUNT, said, sent
@@ -50,7 +50,7 @@ def test_the_parts_of_a_turn_are_stored_as_they_happen_with_their_agents_names(
     ]
     assert (question.agent, call.agent, first.agent, answer.agent) == (None, "assistant", "count", "assistant")
     assert (first.tool_call_id, second.tool_call_id) == ("call_count_0", "call_count9_1")
-    assert (first.metadata, second.metadata) == ({}, {"failed": True})
+    assert (first.metadata, second.metadata) == ({}, {"cleveragents": {"failed": True}})
     # What was said before the call is there once.
     assert answer.content == "Two."
 
@@ -135,7 +135,7 @@ def test_the_whole_history_as_it_is_sent(sessions, session_id, asking, scripted_
         ("user", "q2"),
         ("assistant", NO_ANSWER),
         ("user", "q3"),
-        ("assistant", f"half of a3 {INTERRUPTED}"),
+        ("assistant", f"half of a3 {CUT_OFF}"),
         ("user", "q4"),
         ("assistant", NO_ANSWER),
         ("user", "q5"),

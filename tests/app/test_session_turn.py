@@ -7,7 +7,7 @@ import pytest
 
 from cleveragents import AppConfig, CleverAgentsApp, ContextManager, SessionService, open_sessions
 from cleveragents.agents.events import TextDelta, ToolCalled
-from cleveragents.conversation.content import INTERRUPTED, NO_ANSWER
+from cleveragents.conversation.content import CUT_OFF, NO_ANSWER
 from cleveragents.errors import (
     InvalidSettingError,
     LLMError,
@@ -34,7 +34,7 @@ def test_c50_an_answer_that_is_cut_off_is_kept_and_marked(sessions, session_id, 
     marks = [message.metadata.get("interrupted") for message in sessions.messages(session_id)]
     assert marks == [None, True, None, True, None, None]
     assert sessions.messages(session_id)[1].agent == "assistant"
-    assert (f"One, two {INTERRUPTED}") in [content for _, content in sent(scripted_llm)]
+    assert (f"One, two {CUT_OFF}") in [content for _, content in sent(scripted_llm)]
 
 
 def test_c50_interrupted_while_a_tool_runs_the_next_requests_are_valid(sessions, session_id, asking, scripted_llm):
@@ -43,7 +43,7 @@ def test_c50_interrupted_while_a_tool_runs_the_next_requests_are_valid(sessions,
     cancelled_at(app, session_id, "How long?", ToolCalled, 2)
     stored = said(sessions, session_id)
     assert [role for role, _ in stored] == ["user", "assistant", "tool", "tool"]
-    assert [content for _, content in stored[2:]] == ["2", INTERRUPTED]
+    assert [content for _, content in stored[2:]] == ["2", CUT_OFF]
     scripted_llm.script(strictly(says("Bien.")), strictly(says("Encore.")))
     app.run_sync("go on", session_id=session_id)
     app.run_sync("go on", session_id=session_id)
@@ -57,7 +57,7 @@ def test_c50_a_tool_that_is_stopped_at_its_limit_has_a_result(sessions, session_
     scripted_llm.script(calls("slow", {}), strictly(says("Trop.")), strictly(says("Bien.")))
     app.run_sync("Try.", session_id=session_id)
     app.run_sync("go on", session_id=session_id)
-    assert [message.metadata for message in sessions.messages(session_id)][2] == {"failed": True}
+    assert [message.metadata for message in sessions.messages(session_id)][2] == {"cleveragents": {"failed": True}}
 
 
 def test_c103_a_question_whose_run_failed_and_that_is_asked_again_is_open_once(
@@ -88,7 +88,7 @@ class Slow(SessionService):
     """Sessions whose appends, once ``slow``, wait for ``go``, as for a busy disk; then they work, or ``fail``."""
 
     def __init__(self, sessions):
-        super().__init__(sessions._repository)
+        super().__init__(sessions._store)
         self.began, self.go = threading.Event(), threading.Event()
         self.slow = self.fail = False
 
@@ -253,7 +253,7 @@ def test_what_agents_keep_in_the_global_context_is_there_in_the_next_turn(sessio
     scripted_llm.script(*[calls("count", {}), says("ok")] * 2)
     asking().run_sync("one", session_id=session_id)
     assert asking().run_sync("two", session_id=session_id).context["runs"] == 2
-    assert sessions.summary(session_id).metadata == {"global_context": {"runs": 2}}
+    assert sessions.summary(session_id).metadata == {"cleveragents": {"global_context": {"runs": 2}}}
 
 
 @pytest.mark.parametrize("moment", ["the answer", "a call"])

@@ -93,7 +93,7 @@ def test_the_session_remembers_its_actor_and_its_configuration_file(home, config
     with open_sessions(database(home)) as sessions:
         summary = sessions.summary(session_id)
     assert summary.actor_name == "local/scripted"
-    assert summary.metadata == {"config": str(config)}
+    assert summary.metadata == {"cleveragents": {"config": str(config)}}
 
 
 def test_continue_takes_the_newest_session_of_the_files_own_actor(home, config, scripted_llm):

@@ -39,7 +39,7 @@ def talk(store):
     )
     store.add_usage(session_id, 10, 5, 0.25, llm="x:1")
     store.link_plan(session_id, "01ARZ3NDEKTSV4RRFFQ69G5FAV", phase="draft")
-    store.update(session_id, metadata={"global_context": {"stage": 2}, "config": "/x.yaml"})
+    store.update(session_id, metadata={"cleveragents": {"global_context": {"stage": 2}, "config": "/x.yaml"}})
     return session_id
 
 
@@ -260,7 +260,7 @@ def test_a_context_becomes_a_session_and_that_the_same_context_again(run, contex
     session_id = ok(run("import", "--from-context", "notes")).strip()
     session = store.get(session_id)
     assert session.title == "notes"
-    assert session.metadata["global_context"] == {"stage": "shopping"}
+    assert session.metadata["cleveragents"]["global_context"] == {"stage": "shopping"}
     assert session.metadata["imported_from"]["context"] == "notes"
     assert [message.created_at for message in session.messages] == [message.timestamp for message in context.messages]
     assert [str(message.role) for message in session.messages] == [message.role for message in context.messages]
@@ -276,7 +276,7 @@ def test_a_context_becomes_a_session_and_that_the_same_context_again(run, contex
     assert back.messages == context.messages
     assert (back.state, back.global_context) == (context.state, context.global_context)
     assert back.metadata.items() >= context.metadata.items()
-    assert back.metadata.keys() - context.metadata.keys() == {"session"}
+    assert back.metadata.keys() - context.metadata.keys() == {"cleveragents"}
 
 
 def test_a_session_becomes_a_context_and_that_the_same_session_again(run, talk, store, home):
@@ -318,6 +318,6 @@ def test_a_taken_name_is_kept_unless_forced(talk, context, home):
 
 
 def test_what_was_a_session_and_is_none_any_more_is_refused(run, context, store):
-    context.update_metadata({"session": {"session_id": "x"}})
+    context.update_metadata({"cleveragents": {"session": {"session_id": "x"}}})
     assert "schema_version" in one_line(run("import", "--from-context", "notes"), 5)
     assert store.list() == []

@@ -7,7 +7,7 @@ import pytest
 
 from cleveragents import SessionService
 from cleveragents.sessions.open import open_database
-from cleveragents.sessions.sql.store import SqlSessionRepository
+from cleveragents.sessions.sql.store import SqlSessionStore
 from support.command import ok, one_line
 from support.session_documents import checked, listed
 
@@ -39,7 +39,7 @@ def test_a_list_is_narrowed_by_actor_tag_namespace_and_time(run_session, home):
     database = open_database(f"sqlite:///{home / 'cleveragents.db'}")
 
     def at(moment):
-        return SessionService(SqlSessionRepository(database), now=lambda: moment)
+        return SessionService(SqlSessionStore(database), now=lambda: moment)
 
     early = at(NOON).create("a/one", tags=["x"]).session_id
     late = at(NOON + dt.timedelta(days=1)).create("a/two", namespace="team", tags=["x", "y"]).session_id

@@ -216,7 +216,7 @@ class TestRefusals:
         with pytest.raises(errors.SessionImportError, match="checksum"):
             store.import_(document | {"checksum": stated})
 
-    @pytest.mark.parametrize("key", [*transfer._FIELDS])
+    @pytest.mark.parametrize("key", [*transfer.KEYS])
     def test_a_missing_field_is_named(self, store, document, key):
         rest = {name: value for name, value in document.items() if name != key}
         with pytest.raises(errors.SessionImportError, match=key):

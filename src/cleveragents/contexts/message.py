@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cleveragents.conversation.content import content_text
+from cleveragents.conversation.reserved import TOOL_CALLS, reserved
 from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import dump_json, json_object, json_value, load_record
 from cleveragents.values.times import time_text
@@ -20,7 +21,8 @@ ROLES = ("user", "assistant", "system", "tool")
 class ContextMessage:
     """A message as it is stored. ``timestamp`` is aware, in UTC.
 
-    ``content`` is text or a list of parts; None only for an assistant's message whose metadata has ``tool_calls``.
+    ``content`` is text or a list of parts; None only for an assistant's message whose metadata has ``tool_calls``,
+    written by a user or, under our own key, taken over from a session.
     """
 
     role: str
@@ -112,6 +114,6 @@ def _content(role: str, content: Any, metadata: Mapping[str, Any]) -> Any:
         return content
     if content is not None:
         raise InvalidValueError(f"must be text or a list of parts, not {type(content).__name__}", "content")
-    if role != "assistant" or not metadata.get("tool_calls"):
+    if role != "assistant" or not (metadata.get("tool_calls") or reserved(metadata, TOOL_CALLS)):
         raise InvalidValueError("only an assistant's message with tool_calls may be without", "content")
     return None

@@ -9,6 +9,7 @@ from cleveragents.config import HistoryConfig
 from cleveragents.contexts import ContextManager
 from cleveragents.conversation.content import content_text
 from cleveragents.conversation.prompt import format_prompt
+from cleveragents.conversation.reserved import INTERRUPTED
 from cleveragents.streams.router import RunResult
 from cleveragents.turns.heard import Heard
 from cleveragents.turns.turn import Beginning, held_by
@@ -49,7 +50,7 @@ class ContextTurn:
     async def break_off(self, error: BaseException, changes: Changes) -> None:  # noqa: ARG002 - whatever it was
         """See Turn."""
         if self._heard.text:
-            self._context.add_message("assistant", self._heard.text, {"interrupted": True})
+            self._context.add_message("assistant", self._heard.text, {INTERRUPTED: True})
         self._save(changes)
 
     def _save(self, changes: Changes) -> None:

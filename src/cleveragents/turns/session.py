@@ -14,7 +14,17 @@ from typing import Any, TypeVar
 from cleveragents import background
 from cleveragents.agents.agent import Message
 from cleveragents.config.models import WindowConfig
+from cleveragents.conversation.content import NOTHING
 from cleveragents.conversation.message import MessageDraft
+from cleveragents.conversation.reserved import (
+    CONFIG,
+    FAILED,
+    GLOBAL_CONTEXT,
+    INTERRUPTED,
+    RESERVED,
+    reserved,
+    with_reserved,
+)
 from cleveragents.conversation.transcript import Step, Turn, Window, turns_of
 from cleveragents.errors import SessionServiceError
 from cleveragents.sessions.service import SessionService
@@ -23,14 +33,10 @@ from cleveragents.turns.heard import Heard
 from cleveragents.turns.turn import Beginning, held_by
 from cleveragents.values.merge import Changes
 
-CONFIG, GLOBAL_CONTEXT = "config", "global_context"
-"""Where in a session's metadata the configuration file of its last run is, and what its agents keep."""
-
 GRACE = 0.5
 """Seconds that a cancelled run gives the database to finish what is being saved."""
 
 _FIRST_PAGE, _GROWTH = 128, 4
-_NOTHING = "[nothing]"
 
 _T = TypeVar("_T")
 
@@ -61,9 +67,9 @@ class SessionTurn:
         def store() -> Mapping[str, Any]:
             metadata = self._sessions.summary(self._id).metadata
             self._first = self._sessions.append(self._id, "user", prompt).sequence
-            if config is not None and metadata.get(CONFIG) != (path := str(config.absolute())):
-                self._sessions.update(self._id, metadata={CONFIG: path})
-            kept = metadata.get(GLOBAL_CONTEXT)
+            if config is not None and reserved(metadata, CONFIG) != (path := str(config.absolute())):
+                self._sessions.update(self._id, metadata=with_reserved({}, {CONFIG: path}))
+            kept = reserved(metadata, GLOBAL_CONTEXT)
             return kept if isinstance(kept, Mapping) else {}
 
         self._prompt = prompt
@@ -94,10 +100,10 @@ class SessionTurn:
         drafts += [
             MessageDraft(
                 "tool",
-                call.result if call.result.strip() else _NOTHING,
+                call.result if call.result.strip() else NOTHING,
                 tool_call_id=call.id,
                 agent=call.name,
-                metadata={"failed": True} if call.failed else {},
+                metadata=with_reserved({}, {FAILED: True}) if call.failed else {},
             )
             for call in step.calls
         ]
@@ -116,7 +122,7 @@ class SessionTurn:
         drafts = []
         if (text := self._heard.text).strip():
             agent = self._heard.answering_agent
-            drafts.append(MessageDraft("assistant", text, agent=agent, metadata={"interrupted": True}))
+            drafts.append(MessageDraft("assistant", text, agent=agent, metadata={INTERRUPTED: True}))
 
         def store() -> None:
             self._store(drafts, changes)
@@ -140,8 +146,8 @@ class SessionTurn:
             cost = None if usage.cost is None else float(usage.cost)
             self._sessions.add_usage(self._id, usage.input_tokens, usage.output_tokens, cost, llm=usage.llm or None)
         if changes:
-            removed = [(GLOBAL_CONTEXT, *path) for path in changes.removed]
-            self._sessions.update(self._id, metadata={GLOBAL_CONTEXT: changes.set}, removed=removed)
+            removed = [(RESERVED, GLOBAL_CONTEXT, *path) for path in changes.removed]
+            self._sessions.update(self._id, metadata=with_reserved({}, {GLOBAL_CONTEXT: changes.set}), removed=removed)
 
     async def _finished(self, work: Callable[[], _T]) -> _T:
         """The outcome of ``work`` on the store. A run cancelled meanwhile gives it a moment: nothing is lost."""

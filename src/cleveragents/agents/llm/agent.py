@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from cleveragents.agents.agent import Agent, Message, Reply, Said, said_text
 from cleveragents.agents.events import LLMUsed, TextDelta, ToolCalled, ToolReturned, tell
 from cleveragents.config.llm_settings import LLMSettings, as_sent, setting_values
-from cleveragents.conversation.content import INTERRUPTED, content_text
+from cleveragents.conversation.content import CUT_OFF, content_text
 from cleveragents.conversation.transcript import Step, ToolCall, estimated_tokens
 from cleveragents.conversation.usage import Usage
 from cleveragents.errors import AgentError, InvalidSettingError, InvalidValueError
@@ -273,7 +273,7 @@ def _definitions(tools: Mapping[str, Agent]) -> list[ToolDefinition]:
 
 def _with_results(calls: Sequence[ToolCallPart], returns: Sequence[ToolReturnPart]) -> tuple[ToolCall, ...]:
     results = [(str(given.content), given.outcome == "failed") for given in returns]
-    results += [(INTERRUPTED, True)] * (len(calls) - len(returns))
+    results += [(CUT_OFF, True)] * (len(calls) - len(returns))
     return tuple(
         ToolCall(call.tool_call_id, call.tool_name, _stored_arguments(call), result, failed)
         for call, (result, failed) in zip(calls, results, strict=True)

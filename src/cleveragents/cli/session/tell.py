@@ -42,10 +42,10 @@ tell.params += [parameter for parameter in run.params if parameter.name in _OF_R
 @pass_sessions
 def _found(sessions: SessionService, id_: str) -> tuple[str, Any]:
     """The id of the session, and the path of the configuration file it was last run with, if it was."""
-    from cleveragents.turns.session import CONFIG
+    from cleveragents.conversation.reserved import CONFIG, reserved
 
     summary = sessions.summary(sessions.find(id_))
-    return summary.session_id, summary.metadata.get(CONFIG)
+    return summary.session_id, reserved(summary.metadata, CONFIG)
 
 
 def _config(session_id: str, last: Any) -> Path:

@@ -41,11 +41,12 @@ def verify(what: str, format_: str) -> None:
 
 
 def _whole_file(file: Path, name: str) -> dict[str, Any]:
-    from cleveragents.sessions.document import read_document, session_of
+    from cleveragents.sessions.document import read_document
+    from cleveragents.sessions.session import Session
 
     with naming(file):
         document = read_document(read(file))
-        session = session_of(document)
+        session = Session.from_document(document)
     return _facts(name, session.session_id, session.message_count, document["checksum"])
 
 
