@@ -81,7 +81,7 @@ def test_c50_killed_again_and_again_in_the_middle_of_turns_with_calls(tmp_path, 
     url = f"sqlite:///{tmp_path / 'sessions.db'}"
     with open_sessions(url) as sessions:
         session_id = sessions.create().session_id
-    kills = campaign(short=20, long=100)
+    kills = campaign(short=12, long=100)
     found = run_killer(KILLER, url, session_id, kills, json.dumps(config), home=tmp_path)
     assert found["wrong"] == []
     # The kills hit turns, not only what is between them.

@@ -53,15 +53,17 @@ def write_together(url, session_id, writers, count, action):
         assert (process.returncode, error) == (0, "")
 
 
+@pytest.mark.campaign
 def test_eight_writers_lose_nothing_and_see_no_error(sessions, database_url):
+    each = campaign(short=100, long=250)
     session_id = sessions.create().session_id
-    write_together(database_url, session_id, 8, 250, APPEND)
+    write_together(database_url, session_id, 8, each, APPEND)
     messages = sessions.messages(session_id)
-    assert [message.sequence for message in messages] == list(range(2000))
+    assert [message.sequence for message in messages] == list(range(8 * each))
     for number in range(8):
         mine = [message.content for message in messages if str(message.content).startswith(f"writer{number} ")]
-        assert mine == [f"writer{number} {count}" for count in range(250)]
-    assert sessions.count(session_id) == sessions.summary(session_id).message_count == 2000
+        assert mine == [f"writer{number} {count}" for count in range(each)]
+    assert sessions.count(session_id) == sessions.summary(session_id).message_count == 8 * each
 
 
 def test_c08_usage_of_every_writer_is_counted(sessions, database_url):
@@ -112,7 +114,7 @@ for url in sys.argv[1:]:
 
 @pytest.mark.campaign
 def test_eight_processes_make_a_new_database_at_once_again_and_again(tmp_path, postgres, postgres_url):
-    races = campaign(short=5, long=20)
+    races = campaign(short=3, long=20)
     for number in range(races):
         postgres.execute(f"CREATE SCHEMA race{number}", postgres_url)
     urls = [f"sqlite:///{tmp_path}/race{number}/sessions.db" for number in range(races)]
