@@ -13,23 +13,16 @@ from cleveragents.agents.tool.unsafe import PASSED_ON
 from cleveragents.config import ToolAgentConfig
 from cleveragents.values.json import MAX_DEPTH
 from support.command import environment
+from support.pages import page
 from support.tools import call, everywhere, failure
 
-PAGE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text(encoding="utf-8")
-
-
-def blocks(language):
-    return re.findall(rf"^```{language}\n(.*?)^```$", PAGE, flags=re.MULTILINE | re.DOTALL)
-
-
-def section(title):
-    return PAGE.partition(f"\n## {title}\n")[2].partition("\n## ")[0]
+PAGE = page("tools.md")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     folder = tmp_path_factory.mktemp("tools")
-    for text in blocks("yaml"):
+    for text in PAGE.blocks("yaml"):
         (folder / text.splitlines()[0].removeprefix("# ")).write_text(text, encoding="utf-8")
     return folder
 
@@ -49,13 +42,13 @@ def run(folder, command):
 
 def test_every_file_is_valid(folder):
     files = list(folder.glob("*.yaml"))
-    assert len(files) == len(blocks("yaml")) >= 5
+    assert len(files) == len(PAGE.blocks("yaml")) >= 5
     for file in files:
         assert load_config(file).agents
 
 
 def test_every_command_prints_what_is_shown(folder):
-    shown = [part for block in blocks("console") for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
+    shown = [part for block in PAGE.blocks("console") for part in re.split(r"^\$ ", block, flags=re.MULTILINE)[1:]]
     assert len(shown) >= 4
     for part in shown:
         command, _, output = part.partition("\n")
@@ -73,14 +66,14 @@ def test_the_files_without_a_command_work_too(folder):
 
 
 def test_the_program_prints_what_is_shown():
-    (program,) = blocks("python")
-    (output,) = blocks("text")
+    (program,) = PAGE.blocks("python")
+    (output,) = PAGE.blocks("text")
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert (done.stdout, done.stderr) == (output, "")
 
 
 def test_the_limits_are_those_of_the_code():
-    limits = section("Limits")
+    limits = PAGE.section("Limits").text
     for number in [f"{TIME_LIMIT:g} seconds", f"{MEMORY_LIMIT:,} bytes", f"{SIZE_LIMIT // 1_000_000} MB each"]:
         assert number in limits
     assert f"| {MAX_DEPTH} levels |" in limits
@@ -89,13 +82,15 @@ def test_the_limits_are_those_of_the_code():
 
 
 def test_the_variables_that_are_handed_on_are_those_of_the_code():
-    listed = re.search(r"environment variables (.*?)\s+are handed on", section("`--unsafe`"), flags=re.DOTALL)
+    listed = re.search(r"environment variables (.*?)\s+are handed on", PAGE.section("`--unsafe`").text, flags=re.DOTALL)
     assert listed is not None
     assert set(re.findall(r"`([^`]+)`", listed[1])) == {*PASSED_ON, "LC_*"}
 
 
 def test_the_modules_that_are_said_to_be_there_are_there():
-    (listed,) = re.findall(r"used most:\n\n(.*?)\n\n", section("What the sandbox has and lacks"), flags=re.DOTALL)
+    (listed,) = re.findall(
+        r"used most:\n\n(.*?)\n\n", PAGE.section("What the sandbox has and lacks").text, flags=re.DOTALL
+    )
     modules = re.findall(r"`(\w+)`", listed)
     assert len(modules) > 15
     call("".join(f"import {module}\n" for module in modules))
@@ -103,7 +98,7 @@ def test_the_modules_that_are_said_to_be_there_are_there():
 
 @pytest.mark.parametrize("module", ["string", "uuid", "operator", "statistics", "textwrap", "urllib"])
 def test_the_modules_that_are_said_to_be_missing_are_missing(module):
-    assert f"`{module}`" in section("What the sandbox has and lacks")
+    assert f"`{module}`" in PAGE.section("What the sandbox has and lacks").text
     assert failure(f"import {module}").startswith("ModuleNotFoundError")
 
 
