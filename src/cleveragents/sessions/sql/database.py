@@ -16,29 +16,41 @@ Parameters = Mapping[str, Any]
 
 
 class Rows:
-    """What a statement gave, read by the names of its columns, whatever their order."""
+    """What a statement gave, read by the names of its columns, whatever their order.
 
-    def __init__(self, names: tuple[str, ...] = (), values: Sequence[tuple[Any, ...]] = ()) -> None:
-        self._names = names
+    ``description`` is the cursor's: the names come first in it. They are looked up once, and only where they are used.
+    """
+
+    __slots__ = ("_description", "_values")
+
+    def __init__(
+        self, description: Sequence[Sequence[Any]] | None = None, values: Sequence[tuple[Any, ...]] = ()
+    ) -> None:
+        self._description = description or ()
         self._values = values
 
     def __len__(self) -> int:
         return len(self._values)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (dict(zip(self._names, row, strict=False)) for row in self._values)
+        names = self._names()
+        return (dict(zip(names, row, strict=False)) for row in self._values)
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        return dict(zip(self._names, self._values[index], strict=False))
+        return dict(zip(self._names(), self._values[index], strict=False))
 
     def columns(self, *names: str) -> Iterable[tuple[Any, ...]]:
         """Of each row the values of two or more columns, in the order of ``names``.
 
         For where rows are many: a mapping for each would take a fifth of the time that loading messages takes.
         """
-        if names == self._names or not self._values:
+        found = self._names()
+        if list(names) == found or not self._values:
             return self._values
-        return map(itemgetter(*map(self._names.index, names)), self._values)
+        return map(itemgetter(*map(found.index, names)), self._values)
+
+    def _names(self) -> list[str]:
+        return [column[0] for column in self._description]
 
 
 class Transaction(Protocol):

@@ -253,8 +253,8 @@ class _Open:
 
 def _rows(connection: Connection, sql: str, parameters: Parameters) -> Rows:
     cursor = connection.execute(cast("Any", sql), parameters)
-    columns = cursor.description
-    return Rows(tuple([column.name for column in columns]), cursor.fetchall()) if columns else Rows()
+    description = cursor.description
+    return Rows(description, cursor.fetchall()) if description else Rows()
 
 
 def _lock_key(what: str) -> int:

@@ -357,7 +357,7 @@ class _Open:
 
     def rows(self, sql: str, parameters: Parameters) -> Rows:
         cursor = self._patiently(self._connection.execute, sql, parameters)
-        return Rows(tuple([column[0] for column in cursor.description or ()]), cursor.fetchall())
+        return Rows(cursor.description, cursor.fetchall())
 
     def many(self, sql: str, parameters: Sequence[Parameters]) -> None:
         self._connection.executemany(sql, parameters)
