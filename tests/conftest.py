@@ -13,7 +13,7 @@ def pytest_configure():
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-STARTS_PROGRAMS = {"command", "multiprocessing", "postgres", "run_commands", "run_killer", "subprocess"}
+STARTS_PROGRAMS = {"command", "multiprocessing", "postgres", "run_commands", "run_killer", "start", "subprocess"}
 
 
 def pytest_collection_modifyitems(items):
