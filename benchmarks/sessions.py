@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 
 from cleveragents import MessageDraft, SessionService, open_sessions
-from cleveragents.sessions.sql.database import statements
+from cleveragents.sessions.sql.queries import load_queries
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.postgres import PostgresServer
@@ -36,13 +36,13 @@ class Bare:
         if url.startswith("sqlite"):
             import pysqlite3  # type: ignore[import-untyped]
 
-            self.sql = statements("sqlite")
+            self.sql = load_queries("sqlite")
             self.connection = pysqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)
             self.connection.execute("PRAGMA synchronous = FULL")
             self.connection.execute("PRAGMA foreign_keys = ON")
             self.begin = "BEGIN IMMEDIATE"
         else:
-            self.sql = statements("postgresql")
+            self.sql = load_queries("postgresql")
             self.connection = psycopg.connect(url.replace("+psycopg", ""), autocommit=True)
             self.begin = "BEGIN"
 

@@ -5,25 +5,13 @@ from pathlib import Path
 
 HOUSE = Path(__file__).parents[1]
 LONGEST = 400
-# Those that are still to be split.
-LONGER = {
-    "tests/agents/test_llm_errors.py",
-    "tests/app/test_session_turn.py",
-    "tests/cli/test_session_commands.py",
-    "tests/config/test_config_faults.py",
-    "tests/contexts/test_context_command.py",
-    "tests/contexts/test_context_manager_basics.py",
-    "tests/sessions/test_store_contract.py",
-    "tests/sessions/test_store_failures.py",
-    "tests/streams/test_operators.py",
-}
 FILES = [file for place in ("src", "tests", "benchmarks") for file in sorted((HOUSE / place).rglob("*.py"))]
 
 
 def test_no_file_is_too_long_to_be_read_at_once() -> None:
     lines = {file.relative_to(HOUSE).as_posix(): len(file.read_bytes().splitlines()) for file in FILES}
     assert len(lines) > 100
-    assert {file: count for file, count in lines.items() if count > LONGEST and file not in LONGER} == {}
+    assert {file: count for file, count in lines.items() if count > LONGEST} == {}
 
 
 def test_every_folder_of_tests_is_known_to_mypy_as_one() -> None:

@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from cleveragents.conversation.usage import TokenUsage, Usage, UsageEntry
     from cleveragents.errors import (
         AgentError,
+        BatchBusyError,
+        BatchDamagedError,
+        BatchError,
+        BatchResultsError,
         CleverAgentsError,
         CodeError,
         ConfigError,
@@ -65,8 +69,9 @@ if TYPE_CHECKING:
         ToolError,
     )
     from cleveragents.sessions.open import open_sessions
+    from cleveragents.sessions.plan import LinkedPlan
     from cleveragents.sessions.service import SessionService
-    from cleveragents.sessions.session import AutomationLevel, LinkedPlan, Session, SessionSummary
+    from cleveragents.sessions.session import AutomationLevel, Session, SessionSummary
     from cleveragents.streams.router import RunResult, StreamRouter
 
 _MODULES = {
@@ -76,6 +81,10 @@ _MODULES = {
     "AgentEvent": "agents.events",
     "AppConfig": "config",
     "AutomationLevel": "sessions.session",
+    "BatchBusyError": "errors",
+    "BatchDamagedError": "errors",
+    "BatchError": "errors",
+    "BatchResultsError": "errors",
     "CleverAgentsApp": "app",
     "CleverAgentsError": "errors",
     "CodeError": "errors",
@@ -98,7 +107,7 @@ _MODULES = {
     "LLMAgent": "agents.llm.agent",
     "LLMError": "errors",
     "LLMUsed": "agents.events",
-    "LinkedPlan": "sessions.session",
+    "LinkedPlan": "sessions.plan",
     "Listener": "agents.events",
     "Message": "agents.agent",
     "MessageDraft": "conversation.message",
@@ -147,6 +156,10 @@ __all__ = [
     "AgentEvent",
     "AppConfig",
     "AutomationLevel",
+    "BatchBusyError",
+    "BatchDamagedError",
+    "BatchError",
+    "BatchResultsError",
     "CleverAgentsApp",
     "CleverAgentsError",
     "CodeError",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from typing import NoReturn
 
@@ -11,7 +12,10 @@ def main() -> NoReturn:
     try:
         from cleveragents.cli.main import main as run
     except KeyboardInterrupt:
-        sys.exit(130)
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # it has been told so once
+        from cleveragents.cli.exit_codes import ExitCode
+
+        sys.exit(ExitCode.INTERRUPTED)
     run()
 
 

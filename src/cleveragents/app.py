@@ -3,27 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
-from itertools import takewhile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cleveragents.agents.agent import Message
 from cleveragents.agents.build import build_agents
-from cleveragents.agents.events import AgentEvent, Listener, LLMUsed, TextDelta, listening
+from cleveragents.agents.events import Listener, listening
 from cleveragents.config import AppConfig, load_config
-from cleveragents.config.fields import checked_temperature, llm_name, shown
-from cleveragents.config.operators import ModifierConfig, RetryConfig
-from cleveragents.config.vocabulary import FAIL, SKIP
-from cleveragents.conversation.content import content_text
-from cleveragents.conversation.prompt import format_prompt
-from cleveragents.conversation.transcript import Window
-from cleveragents.conversation.usage import Usage
-from cleveragents.errors import CleverAgentsError, ContextBusyError, InvalidSettingError
+from cleveragents.config.faults import check_settings
+from cleveragents.config.fields import llm_name, shown
+from cleveragents.disk.locks import TURN_WAIT
+from cleveragents.errors import CleverAgentsError, InvalidSettingError
 from cleveragents.streams.router import RunResult, StreamRouter, result_of
+from cleveragents.turns.heard import Heard
+from cleveragents.turns.turn import Turn, UnkeptTurn
 from cleveragents.values.merge import Changes, difference, merged
 from cleveragents.values.text import clean_text
 
@@ -33,9 +28,6 @@ if TYPE_CHECKING:
 
 MAX_PROMPT_BYTES = 2_000_000
 """More than any llm reads; what was stored has to fit into a later prompt as well."""
-
-TURN_WAIT = 30.0
-"""Seconds that a run waits for another run's turn on the same context."""
 
 
 class CleverAgentsApp:
@@ -57,13 +49,13 @@ class CleverAgentsApp:
     ) -> None:
         self._sessions = sessions
         self.config = config if isinstance(config, AppConfig) else load_config(config)
-        self._temperature = None if temperature is None else _checked("temperature", checked_temperature, temperature)
+        check_settings({"temperature": temperature})
+        self._temperature = temperature
         if llm is not None:
             _checked("llm", llm_name, llm)
-        self._routes = self.config.network()
         self._router = StreamRouter(
             build_agents(self.config, unsafe=unsafe, llm=llm),
-            self._routes,
+            self.config.network(),
             hop_limit=self.config.hop_limit,
             on_error=self.config.on_error,
         )
@@ -75,35 +67,8 @@ class CleverAgentsApp:
 
     @property
     def answering_agent(self) -> str | None:
-        """The agent whose text is the answer word for word, so that it can be shown as it arrives, if there is one.
-
-        That is the last step of the only route to the output, when one message can come through at a time.
-        """
-        ending = [route for route in self._routes if "output" in route.to]
-        if len(ending) != 1:
-            return None
-        steps = [step for step in ending[0].through if not isinstance(step, ModifierConfig)]
-        if not steps or not isinstance(steps[-1], str) or self._asked().count(steps[-1]) != 1:
-            return None
-        modifiers = takewhile(lambda step: isinstance(step, ModifierConfig), reversed(ending[0].through))
-        stand_in = self.config.on_error.get(steps[-1], ending[0].on_error)
-        if stand_in not in {FAIL, SKIP} or any(isinstance(step, RetryConfig) for step in modifiers):
-            # What a failed attempt said is not the answer.
-            return None
-        sources = {route.name: route.source for route in self._routes}
-        route, passed = ending[0].name, set[str]()
-        while route != "input":
-            if route in passed or len(sources[route]) != 1 or any(route in other.to for other in self._routes):
-                return None
-            passed.add(route)
-            route = sources[route][0]
-        return steps[-1]
-
-    def _asked(self) -> list[str]:
-        """The names of the agents that the routes ask, once for each place where they are asked."""
-        steps = [step for route in self._routes for step in route.through]
-        stand_ins = [*self.config.on_error.values(), *(route.on_error for route in self._routes)]
-        return [*stand_ins, *(name for step in steps for name in ([step] if isinstance(step, str) else step.agents))]
+        """The agent whose text is the answer word for word, so that it can be shown as it arrives, if there is one."""
+        return self._router.network.answering_agent
 
     async def run(
         self,
@@ -123,22 +88,23 @@ class CleverAgentsApp:
         either for ``wait`` seconds, and the error of an agent when nothing but errors came out; what was said until
         then stays.
         """
-        prompt = clean_text(prompt)
-        if not prompt.strip():
-            raise InvalidSettingError("the prompt is empty")
-        if (size := len(prompt.encode())) > MAX_PROMPT_BYTES:
-            raise InvalidSettingError(
-                f"the prompt is {size:,} bytes long, and at most {MAX_PROMPT_BYTES:,} are taken; shorten it"
-            )
-        if session_id is not None:
-            if context is not None:
-                raise InvalidSettingError("a run is on a context or on a session, not on both")
-            return await self._run_on(session_id, prompt, listener, wait)
-        if context is None:
-            with listening(listener):
-                return await self._router.run(Message(prompt, self.global_context))
-        async with _turn_of(context, wait):
-            return await self._run_in(context, prompt, listener)
+        prompt = _checked_prompt(prompt)
+        heard = Heard(listener, self.answering_agent)
+        turn = self._turn(context, session_id, heard)
+        async with turn.held(wait):
+            beginning = await turn.begin(prompt, self.config.path)
+            before = self._starting_context(beginning.global_context)
+            with listening(heard.listen):
+                run = self._router.start(before)
+            try:
+                async with run:
+                    result = await result_of(run, Message(beginning.text, before, conversation=beginning.conversation))
+            except BaseException as error:
+                await turn.break_off(error, self._changes(before, run.context))
+                raise
+            with _handing_over(result):
+                await turn.end(result, self._changes(before, run.context))
+        return result
 
     def run_sync(
         self,
@@ -152,62 +118,24 @@ class CleverAgentsApp:
         """``run``, from ordinary code."""
         return asyncio.run(self.run(prompt, context=context, session_id=session_id, listener=listener, wait=wait))
 
-    async def _run_in(self, context: ContextManager, prompt: str, listener: Listener | None) -> RunResult:
-        # The context is read and written without an await: each call is short, and a Ctrl-C, which cancels at
-        # an await, cannot come between an answer and its place on disk.
-        limits = self.config.history
-        recent = context.last_messages(limits.messages)
-        before = self._starting_context(context.global_context)
-        context.add_message("user", prompt)
-        asked = format_prompt(prompt, recent, limit=limits.messages, assistant_limit=limits.assistant_characters)
-        answer = _Answer(listener, self.answering_agent)
-        with listening(answer.listen):
-            run = self._router.start(before)
-        try:
-            async with run:
-                result = await result_of(run, Message(asked, before))
-        except BaseException:
-            if answer.text:
-                context.add_message("assistant", answer.text, {"interrupted": True})
-            self._save(context, before, run.context)
-            raise
-        with _handing_over(result):
-            for output in result.outputs:
-                context.add_message("assistant", content_text(output))
-            self._save(context, before, run.context)
-        return result
+    def _turn(self, context: ContextManager | None, session_id: str | None, heard: Heard) -> Turn:
+        """Where this run is kept."""
+        if session_id is not None:
+            if context is not None:
+                raise InvalidSettingError("a run is on a context or on a session, not on both")
+            if self._sessions is None:
+                raise InvalidSettingError("a run on a session needs sessions=, such as open_sessions()")
+            from cleveragents.turns.session import SessionTurn
 
-    async def _run_on(self, session_id: str, prompt: str, listener: Listener | None, wait: float) -> RunResult:
-        if self._sessions is None:
-            raise InvalidSettingError("a run on a session needs sessions=, such as open_sessions()")
-        from cleveragents.turns.session import SessionTurn
+            return SessionTurn(self._sessions, session_id, self.config.history.window, heard)
+        if context is not None:
+            from cleveragents.turns.context import ContextTurn
 
-        limits = self.config.history.window
-        window = None if limits is None else Window(**limits.model_dump())
-        turn = SessionTurn(self._sessions, session_id, window)
-        async with turn.held(wait):
-            before = self._starting_context(await turn.begin(prompt, self.config.path))
-            answer = _Answer(listener, self.answering_agent)
-            with listening(answer.listen):
-                run = self._router.start(before)
-            try:
-                async with run:
-                    result = await result_of(run, Message(prompt, before, conversation=turn))
-            except BaseException as error:
-                said = (self.answering_agent or "", answer.text)
-                await turn.break_off(error, said, answer.used.values(), self._changes(before, run.context))
-                raise
-            outputs = zip(result.agents, map(content_text, result.outputs), strict=True)
-            with _handing_over(result):
-                await turn.end(outputs, answer.used.values(), self._changes(before, run.context))
-        return result
-
-    def _save(self, context: ContextManager, before: Mapping[str, Any], after: Mapping[str, Any]) -> None:
-        """Keep what agents changed in the global context, those of a run that failed or was ended included."""
-        if changes := self._changes(before, after):
-            context.update_global_context(changes.set, changes.removed)
+            return ContextTurn(context, self.config.history, heard)
+        return UnkeptTurn()
 
     def _changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
+        """What agents changed in the global context, those of a run that failed or was ended included."""
         changes = difference(before, after)
         if self._temperature is not None:
             changes.set.pop("temperature", None)
@@ -229,27 +157,16 @@ def _handing_over(result: RunResult) -> Iterator[None]:
         raise
 
 
-@dataclass
-class _Answer:
-    """What has arrived so far of one answer, and what each llm has used for it."""
-
-    listener: Listener | None
-    answering_agent: str | None = None
-    pieces: list[str] = field(default_factory=list)
-    used: dict[str, Usage] = field(default_factory=dict)
-
-    @property
-    def text(self) -> str:
-        return "".join(self.pieces)
-
-    def listen(self, event: AgentEvent) -> None:
-        if isinstance(event, TextDelta) and event.agent == self.answering_agent:
-            self.pieces.append(event.text)
-        if isinstance(event, LLMUsed):
-            before = self.used.get(event.usage.llm)
-            self.used[event.usage.llm] = event.usage if before is None else before + event.usage
-        if self.listener is not None:
-            self.listener(event)
+def _checked_prompt(prompt: str) -> str:
+    """``prompt`` as it can be stored. Raises InvalidSettingError."""
+    prompt = clean_text(prompt)
+    if not prompt.strip():
+        raise InvalidSettingError("the prompt is empty")
+    if (size := len(prompt.encode())) > MAX_PROMPT_BYTES:
+        raise InvalidSettingError(
+            f"the prompt is {size:,} bytes long, and at most {MAX_PROMPT_BYTES:,} are taken; shorten it"
+        )
+    return prompt
 
 
 def _checked(what: str, check: Callable[[Any], Any], value: Any) -> Any:
@@ -258,23 +175,3 @@ def _checked(what: str, check: Callable[[Any], Any], value: Any) -> Any:
         return check(value)
     except ValueError as error:
         raise InvalidSettingError(f"{what} {shown(value)} {error}") from None
-
-
-@asynccontextmanager
-async def _turn_of(context: ContextManager, wait: float) -> AsyncIterator[None]:
-    """Hold the context's turn. Asked for again and again, not waited for, so that a Ctrl-C ends it at once."""
-    deadline = time.monotonic() + wait
-    while True:
-        turn = context.turn(0)
-        try:
-            turn.__enter__()
-        except ContextBusyError:
-            if not time.monotonic() < deadline:
-                raise
-            await asyncio.sleep(0.05)
-        else:
-            break
-    try:
-        yield
-    finally:
-        turn.__exit__(None, None, None)

@@ -1,7 +1,7 @@
-"""Every error the project raises on purpose, in one tree.
+"""Every error the project raises on purpose, in one tree, all importable from ``cleveragents`` as well.
 
 The text of each is one line that names the thing and says what to do; the command line prints it as it is.
-Errors carry facts as attributes. What the domain refuses is a ``ValueError`` as well.
+Errors carry facts as attributes, and survive pickling. What is refused by a rule is a ``ValueError`` as well.
 """
 
 from __future__ import annotations
@@ -16,6 +16,10 @@ class CleverAgentsError(Exception):
     """
 
     result: Any = None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with all its facts, so that a process pool hands it on whatever its constructor takes."""
+        return _restored, (type(self), self.args, self.__dict__)
 
 
 class InvalidInputError(CleverAgentsError, ValueError):
@@ -136,6 +140,25 @@ class NoOutputError(CleverAgentsError):
     """A run ended without any output."""
 
 
+# --- batches ------------------------------------------------------------------------------------------
+
+
+class BatchError(CleverAgentsError):
+    """Base of errors about a batch and the file of its results."""
+
+
+class BatchResultsError(BatchError, InvalidInputError):
+    """A file that may not take these results: it is there already, or has results that the input cannot have."""
+
+
+class BatchDamagedError(BatchError):
+    """A file that holds something else than results of a batch; nothing was changed."""
+
+
+class BatchBusyError(BatchError):
+    """Another run is writing the file of the results."""
+
+
 # --- sessions -----------------------------------------------------------------------------------------
 
 
@@ -189,3 +212,9 @@ class SessionDamagedError(SessionServiceError):
 
 class SessionSchemaError(SessionServiceError):
     """The database was made by a newer version, or by another program."""
+
+
+def _restored(kind: type[CleverAgentsError], arguments: tuple[Any, ...], facts: dict[str, Any]) -> CleverAgentsError:
+    error = kind.__new__(kind, *arguments)
+    error.__dict__.update(facts)
+    return error

@@ -99,10 +99,23 @@ def test_settings_that_nobody_gave_are_not_sent(scripted_llm, agent):
     assert scripted_llm.requests[0].keys() == {"model", "messages", "stream", "stream_options"}
 
 
-@pytest.mark.parametrize("value", ["hot", "0.5", True, -0.1, 2.1, float("nan"), float("inf"), 10**400, [0]])
-def test_a_temperature_that_is_none_is_refused_before_anything_is_sent(scripted_llm, agent, value):
-    assert "is not a number from 0 to 2" in failure(agent(), context={"temperature": value})
-    assert "is not a number from 0 to 2" in failure(agent(temperature=value))
+@pytest.mark.parametrize(
+    ("value", "fault"),
+    [
+        ("hot", "'hot' is not a number between 0 and 2"),
+        ("0.5", "'0.5' is not a number between 0 and 2"),
+        (True, "true is not a number between 0 and 2"),
+        ([0], "a list is not a number between 0 and 2"),
+        (-0.1, "-0.1 is not between 0 and 2"),
+        (2.1, "2.1 is not between 0 and 2"),
+        (float("nan"), "nan is not between 0 and 2"),
+        (float("inf"), "inf is not between 0 and 2"),
+        (10**400, "a very large number is not between 0 and 2"),
+    ],
+)
+def test_a_temperature_that_is_none_is_refused_before_anything_is_sent(scripted_llm, agent, value, fault):
+    assert failure(agent(), context={"temperature": value}) == f"temperature {fault}"
+    assert failure(agent(temperature=value)) == f"temperature {fault}"
     assert scripted_llm.requests == []
 
 

@@ -15,7 +15,7 @@ import pytest
 
 from cleveragents import LLMAgent, Message
 from cleveragents.agents.events import TextDelta, listening
-from cleveragents.agents.llm import local as local_llm
+from cleveragents.agents.llm import local
 from cleveragents.conversation.prompt import format_prompt
 from support.llms import ask, failure, told
 
@@ -79,27 +79,27 @@ def test_the_same_question_has_the_same_answer_whatever_was_asked_before():
 def test_an_answer_of_the_local_llm_always_ends():
     reply = ask(LLMAgent("assistant", "local"), "Count from 1 to 10000.")
     assert reply.usage is not None
-    assert reply.usage.output_tokens <= local_llm.MAX_TOKENS
+    assert reply.usage.output_tokens <= local.MAX_TOKENS
 
 
 def test_one_server_serves_every_agent_and_event_loop_and_several_at_once():
     async def both():
         agents = [assistant(), assistant(f"gguf:{weights()}")]
-        endpoints = await asyncio.gather(*(local_llm.serve("a", agent.llm) for agent in agents))
+        endpoints = await asyncio.gather(*(local.serve("a", agent.llm) for agent in agents))
         replies = await asyncio.gather(*(agent.process(Message("What is the capital of France?")) for agent in agents))
         return endpoints, [reply.content for reply in replies]
 
     (one, other), (first, second) = asyncio.run(both())
-    assert one == other == asyncio.run(local_llm.serve("a", "local"))
+    assert one == other == asyncio.run(local.serve("a", "local"))
     assert first == second
 
 
 def test_a_server_that_died_is_started_again():
-    before = asyncio.run(local_llm.serve("a", "local"))
-    local_llm._servers._processes[weights().resolve()].kill()
-    local_llm._servers._processes[weights().resolve()].wait()
+    before = asyncio.run(local.serve("a", "local"))
+    local._servers._processes[weights().resolve()].kill()
+    local._servers._processes[weights().resolve()].wait()
     assert ask(LLMAgent("assistant", "local", max_tokens=8)).content
-    assert asyncio.run(local_llm.serve("a", "local")) != before
+    assert asyncio.run(local.serve("a", "local")) != before
 
 
 def test_a_conversation_longer_than_the_local_llm_reads_is_told_as_such():
@@ -107,7 +107,7 @@ def test_a_conversation_longer_than_the_local_llm_reads_is_told_as_such():
 
 
 def test_nobody_else_on_this_machine_may_ask_the_server(monkeypatch):
-    address = asyncio.run(local_llm.serve("a", "local")).base_url
+    address = asyncio.run(local.serve("a", "local")).base_url
     assert urlsplit(address).hostname == "127.0.0.1"
     monkeypatch.setenv("STRANGERS_KEY", "a-guess")
     stranger = LLMAgent("stranger", "openai:any", base_url=address, api_key_env="STRANGERS_KEY")
@@ -145,13 +145,13 @@ def test_a_missing_package_is_named_with_the_command(monkeypatch, module, comman
 SCRIPT = """if True:
     import asyncio, sys
     from cleveragents import LLMAgent, Message
-    from cleveragents.agents.llm import local as local_llm
+    from cleveragents.agents.llm import local
     from cleveragents.agents.events import listening
     agent = LLMAgent("a", "local", max_tokens=5000)
 
     async def main():
         print("loading", flush=True)
-        print((await local_llm.serve("a", "local")).base_url, flush=True)
+        print((await local.serve("a", "local")).base_url, flush=True)
         with listening(lambda event: print("answering", flush=True)):
             await agent.process(Message("Count from 1 to 10000."))
 

@@ -275,6 +275,13 @@ ROUTES = {
         {"r": {"from": "input", "through": ["t"]}, "s": {"from": "r", "through": ["a"], "to": "output"}},
         "a",
     ),
+    "two routes that both say that one leads to the other": (
+        {
+            "r": {"from": "input", "through": ["t"], "to": "s"},
+            "s": {"from": "r", "through": ["a"], "to": "output"},
+        },
+        "a",
+    ),
     "a time limit behind the agent": ({"r": {"from": "input", "through": ["a", {"timeout": 5}], "to": "output"}}, "a"),
     "an expression behind the agent": ({"r": {"from": "input", "through": ["a", {"map": "1"}], "to": "output"}}, None),
     "an agent asked twice": ({"r": {"from": "input", "through": ["a", "t", "a"], "to": "output"}}, None),

@@ -2,17 +2,16 @@
 
 import json
 import os
-import pty
 import random
 import signal
 import subprocess
 import threading
-from contextlib import suppress
 
 import pytest
 
 from support.command import COMMAND, command, environment, one_line
 from support.scripted_llm import fails, hangs, says
+from support.terminal import on_a_terminal
 
 SHOUT = """
 agents:
@@ -23,11 +22,6 @@ agents:
       result = message.upper() if message != "bad" else 1 / 0
 context: {n: 0}
 """
-
-
-@pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
 
 
 @pytest.fixture
@@ -348,31 +342,11 @@ def test_a_thousand_prompts_killed_at_random_moments_give_a_thousand_results_non
 # --- on a terminal --------------------------------------------------------------------------------------
 
 
-def on_a_terminal(child_arguments, home, *, stdout):
-    """What a terminal shows on stderr, while stdout goes elsewhere or to the same terminal."""
-    ours, theirs = pty.openpty()
-    child = subprocess.Popen(
-        [*COMMAND, "run", *map(str, child_arguments)],
-        env=environment(home, {"TERM": "xterm"}),
-        stdin=subprocess.DEVNULL,
-        stdout=theirs if stdout is None else stdout,
-        stderr=theirs,
-    )
-    os.close(theirs)
-    shown = b""
-    with suppress(OSError):  # the end of a terminal is an error on Linux
-        while piece := os.read(ours, 65_536):
-            shown += piece
-    os.close(ours)
-    assert child.wait() == 0
-    return shown.decode()
-
-
 def test_a_progress_bar_is_shown_on_a_terminal_and_nowhere_else(home, config, batch, tmp_path):
-    arguments = (config(), "--batch", batch('"a"\n"b"\n'))
+    arguments = ("run", config(), "--batch", batch('"a"\n"b"\n'))
     with (tmp_path / "out").open("wb") as file:
-        shown = on_a_terminal(arguments, home, stdout=file)
+        shown = on_a_terminal(*arguments, home=home, stdout=file)
     assert "2/2" in shown
-    assert "100%" not in on_a_terminal(arguments, home, stdout=None), "not between results on the same terminal"
+    assert "100%" not in on_a_terminal(*arguments, home=home), "not between results on the same terminal"
     assert len(documents((tmp_path / "out").read_text(encoding="utf-8"))) == 2
-    assert command("run", *arguments, home=home).stderr == ""
+    assert command(*arguments, home=home).stderr == ""

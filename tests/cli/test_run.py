@@ -14,11 +14,6 @@ ECHO = "agents: {echo: {type: tool, code: result = message}}"
 
 
 @pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def config(tmp_path):
     def write(text=ECHO, name="echo.yaml"):
         path = tmp_path / name

@@ -20,11 +20,6 @@ SECRET = "sk-very-secret-key-0123456789"  # noqa: S105 - made up, to look for it
 
 
 @pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def config(tmp_path, scripted_llm):
     path = tmp_path / "assistant.yaml"
     path.write_text(

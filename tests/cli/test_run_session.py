@@ -18,11 +18,6 @@ ULID_LENGTH = 26
 
 
 @pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def config(tmp_path, scripted_llm):
     path = tmp_path / "assistant.yaml"
     path.write_text(
@@ -98,7 +93,7 @@ def test_the_session_remembers_its_actor_and_its_configuration_file(home, config
     with open_sessions(database(home)) as sessions:
         summary = sessions.summary(session_id)
     assert summary.actor_name == "local/scripted"
-    assert summary.metadata == {"config": str(config)}
+    assert summary.metadata == {"cleveragents": {"config": str(config)}}
 
 
 def test_continue_takes_the_newest_session_of_the_files_own_actor(home, config, scripted_llm):

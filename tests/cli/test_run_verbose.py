@@ -12,11 +12,6 @@ from support.command import COMMAND, command, environment
 
 
 @pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def config(tmp_path):
     def write(text):
         path = tmp_path / "network.yaml"

@@ -1,23 +1,15 @@
 """``cleveragents session export``, ``import``, ``verify``: files, and contexts made of sessions and back."""
 
 import json
-import os
-import pty
 import stat
-import subprocess
 
 import pytest
-from jsonschema import Draft202012Validator
 
 from cleveragents import ContextManager, MessageDraft, list_contexts, open_sessions
 from cleveragents.values.canonical import checksum
-from support.command import COMMAND, command, environment, one_line
-from support.pages import page
-
-
-@pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
+from support.command import C_LOCALE, command, ok, one_line
+from support.session_documents import checked
+from support.terminal import on_a_terminal
 
 
 @pytest.fixture
@@ -30,12 +22,6 @@ def here(tmp_path):
 @pytest.fixture
 def run(home, here):
     return lambda *arguments, **options: command("session", *arguments, home=home, cwd=here, **options)
-
-
-@pytest.fixture
-def store(home):
-    with open_sessions(f"sqlite:///{home / 'cleveragents.db'}") as service:
-        yield service
 
 
 @pytest.fixture
@@ -53,14 +39,8 @@ def talk(store):
     )
     store.add_usage(session_id, 10, 5, 0.25, llm="x:1")
     store.link_plan(session_id, "01ARZ3NDEKTSV4RRFFQ69G5FAV", phase="draft")
-    store.update(session_id, metadata={"global_context": {"stage": 2}, "config": "/x.yaml"})
+    store.update(session_id, metadata={"cleveragents": {"global_context": {"stage": 2}, "config": "/x.yaml"}})
     return session_id
-
-
-def ok(done):
-    assert done.returncode == 0, done.stderr
-    assert "Traceback" not in done.stderr
-    return done.stdout
 
 
 def files(folder):
@@ -199,19 +179,16 @@ def test_verify_tells_that_a_session_and_its_file_are_whole(run, talk, here, sto
     stated = store.export(talk)["checksum"]
     assert ok(run("verify", "last")) == f"{talk} is whole: 5 messages, {stated}\n"
     assert ok(run("verify", file)) == f"{file} is whole: 5 messages, {stated}\n"
-    (schema,) = (json.loads(block) for block in page("commands.md").blocks("json") if "$defs" in block)
     for what, expected in ((talk, None), (file, file)):
-        facts = json.loads(ok(run("verify", what, "--format", "json")))
-        Draft202012Validator(schema["$defs"]["verify"]).validate(facts)
+        facts = checked(json.loads(ok(run("verify", what, "--format", "json"))), "verify")
         assert facts == {"file": expected, "session_id": talk, "messages": 5, "checksum": stated}
 
 
 def test_files_are_found_in_a_locale_that_is_not_utf_8(run, talk, here):
-    env = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
-    ok(run("export", talk, "--output", "é.json", env=env))
+    ok(run("export", talk, "--output", "é.json", env=C_LOCALE))
     assert files(here) == ["é.json"]
-    assert json.loads(ok(run("verify", "é.json", "--format", "json", env=env)))["file"] == "é.json"
-    ok(run("import", "é.json", env=env))
+    assert json.loads(ok(run("verify", "é.json", "--format", "json", env=C_LOCALE)))["file"] == "é.json"
+    ok(run("import", "é.json", env=C_LOCALE))
 
 
 def test_verify_tells_of_damage_in_the_database(run, talk, home):
@@ -237,42 +214,24 @@ def test_verify_tells_of_a_rule_that_a_file_with_a_right_checksum_breaks(run, ta
 # --- far to go ------------------------------------------------------------------------------------------
 
 
-def on_a_terminal(home, here, *arguments):
-    """What a command says on a terminal, and what it prints elsewhere."""
-    ours, theirs = pty.openpty()
-    process = subprocess.Popen(
-        [*COMMAND, "session", *arguments],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        env=environment(home, {"TERM": "xterm"}),
-        cwd=here,
-    )
-    os.close(theirs)
-    out, _ = process.communicate(timeout=120)
-    said = b""
-    try:
-        while piece := os.read(ours, 65536):
-            said += piece
-    except OSError:  # the end, on Linux
-        pass
-    os.close(ours)
-    assert process.returncode == 0, said
-    return out.decode(), said.decode()
+def test_long_exports_and_imports_show_how_far_they_are_on_a_terminal_only(run, store, home, here, tmp_path):
+    def apart(*arguments):
+        """What is printed, and what is said on a terminal."""
+        with (tmp_path / "out").open("wb") as file:
+            said = on_a_terminal("session", *arguments, home=home, cwd=here, stdout=file)
+        return (tmp_path / "out").read_text(encoding="utf-8"), said
 
-
-def test_long_exports_and_imports_show_how_far_they_are_on_a_terminal_only(run, store, home, here):
     short, long = store.create().session_id, store.create().session_id
     store.append_all(long, [MessageDraft("user", "x" * 400)] * 20_000)
-    out, said = on_a_terminal(home, here, "export", long)
+    out, said = apart("export", long)
     assert out == f"{long}.session.json\n"
     for step in ("reading messages", "computing the checksum", "writing", "100%"):
         assert step in said
-    out, said = on_a_terminal(home, here, "import", f"{long}.session.json")
+    out, said = apart("import", f"{long}.session.json")
     assert store.count(out.strip()) == 20_000
     for step in ("reading", "verifying the checksum", "checking messages", "storing messages", "100%"):
         assert step in said
-    assert on_a_terminal(home, here, "export", short)[1] == ""
+    assert apart("export", short)[1] == ""
     assert run("export", long, "--force").stderr == ""
 
 
@@ -301,7 +260,7 @@ def test_a_context_becomes_a_session_and_that_the_same_context_again(run, contex
     session_id = ok(run("import", "--from-context", "notes")).strip()
     session = store.get(session_id)
     assert session.title == "notes"
-    assert session.metadata["global_context"] == {"stage": "shopping"}
+    assert session.metadata["cleveragents"]["global_context"] == {"stage": "shopping"}
     assert session.metadata["imported_from"]["context"] == "notes"
     assert [message.created_at for message in session.messages] == [message.timestamp for message in context.messages]
     assert [str(message.role) for message in session.messages] == [message.role for message in context.messages]
@@ -317,7 +276,7 @@ def test_a_context_becomes_a_session_and_that_the_same_context_again(run, contex
     assert back.messages == context.messages
     assert (back.state, back.global_context) == (context.state, context.global_context)
     assert back.metadata.items() >= context.metadata.items()
-    assert back.metadata.keys() - context.metadata.keys() == {"session"}
+    assert back.metadata.keys() - context.metadata.keys() == {"cleveragents"}
 
 
 def test_a_session_becomes_a_context_and_that_the_same_session_again(run, talk, store, home):
@@ -359,6 +318,6 @@ def test_a_taken_name_is_kept_unless_forced(talk, context, home):
 
 
 def test_what_was_a_session_and_is_none_any_more_is_refused(run, context, store):
-    context.update_metadata({"session": {"session_id": "x"}})
+    context.update_metadata({"cleveragents": {"session": {"session_id": "x"}}})
     assert "schema_version" in one_line(run("import", "--from-context", "notes"), 5)
     assert store.list() == []

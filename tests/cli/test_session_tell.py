@@ -4,24 +4,7 @@ import json
 
 import pytest
 
-from cleveragents import open_sessions
 from support.command import command, one_line
-
-
-@pytest.fixture
-def home(tmp_path):
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def run(home, tmp_path):
-    return lambda *arguments, **options: command(*arguments, home=home, cwd=tmp_path, **options)
-
-
-@pytest.fixture
-def store(home):
-    with open_sessions(f"sqlite:///{home / 'cleveragents.db'}") as service:
-        yield service
 
 
 @pytest.fixture

@@ -6,7 +6,9 @@ import sys
 
 import pytest
 
-from cleveragents import open_sessions
+from cleveragents import ContextManager, open_sessions
+from cleveragents.cli.main import COMMANDS
+from cleveragents.cli.session.group import COMMANDS as SESSION_COMMANDS
 from support.command import environment
 
 # Each costs from a fifth of a second to a second of a start.
@@ -32,11 +34,11 @@ try:
     main()
 except SystemExit:
     pass
-print(json.dumps(sorted({name.partition(".")[0] for name in sys.modules})), file=sys.stderr)
+print(json.dumps(sorted(sys.modules)), file=sys.stderr)
 """
 
 
-def loaded(home, *arguments):
+def modules(home, *arguments):
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps(arguments)],
         capture_output=True,
@@ -45,6 +47,10 @@ def loaded(home, *arguments):
         text=True,
     )
     return set(json.loads(done.stderr.splitlines()[-1]))
+
+
+def loaded(home, *arguments):
+    return {name.partition(".")[0] for name in modules(home, *arguments)}
 
 
 @pytest.mark.parametrize(
@@ -77,6 +83,27 @@ def test_looking_at_sessions_loads_the_driver_and_nothing_heavy(tmp_path, argume
     with open_sessions(f"sqlite:///{tmp_path / 'cleveragents.db'}") as sessions:
         sessions.append(sessions.create(tags=["x"]).session_id, "user", "hello")
     assert not loaded(tmp_path, "session", *arguments) & (HEAVY | MIDDLING)
+
+
+@pytest.mark.parametrize(("group", "commands"), [([], COMMANDS), (["session"], SESSION_COMMANDS)])
+def test_listing_commands_imports_none_of_them(tmp_path, group, commands):
+    assert modules(tmp_path, *group, "--help").isdisjoint(place.partition(":")[0] for place in commands.values())
+
+
+def test_a_table_of_plain_text_loads_no_library_that_measures_it(tmp_path):
+    with open_sessions(f"sqlite:///{tmp_path / 'cleveragents.db'}") as sessions:
+        sessions.create("a/b", title="plain", tags=["x"])
+        ContextManager("plain", tmp_path / "contexts")
+        for command in ("session", "context"):
+            assert "rich" not in loaded(tmp_path, command, "list")
+        sessions.create("a/b", title="日本語")
+        assert "rich" in loaded(tmp_path, "session", "list")
+
+
+def test_batches_know_nothing_of_the_command_line():
+    program = "import sys, cleveragents.app, cleveragents.batch; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
+    assert not {name for name in done.stdout.split() if name.startswith(("click", "cleveragents.cli"))}
 
 
 def test_importing_the_package_loads_none_of_its_modules():

@@ -181,40 +181,40 @@ def test_c04_nul_bytes_after_the_last_message_are_set_aside(context, messages, r
     assert len(told) == 1
 
 
-def document(**changes):
+def state_file(**changes):
     """A context.json in which all is well, but for ``changes``."""
     fields = {"version": 1, "revision": 0, "created_at": "2026-01-01T00:00:00Z", "state": {}}
     return json.dumps({**fields, "global_context": {}, "metadata": {}, **changes}).encode()
 
 
-BROKEN_DOCUMENTS = {
+BROKEN_STATES = {
     "cut": b"{",
     "empty": b"",
     "NULs": b"\0" * 512,
     "an array": b"[]",
     "no keys": b"{}",
-    "text as state": document(state="x"),
-    "a negative revision": document(revision=-1),
-    "a version that is none": document(version="1"),
-    "no time": document(created_at=None),
+    "text as state": state_file(state="x"),
+    "a negative revision": state_file(revision=-1),
+    "a version that is none": state_file(version="1"),
+    "no time": state_file(created_at=None),
     "deep": b"[" * 100_000,
-    "NaN": document(state={"x": float("nan")}),
-    "deeper than what is kept": document(state={"x": 0}).replace(b"0}", b"[" * 900 + b"]" * 900 + b"}"),
+    "NaN": state_file(state={"x": float("nan")}),
+    "deeper than what is kept": state_file(state={"x": 0}).replace(b"0}", b"[" * 900 + b"]" * 900 + b"}"),
 }
 
 
-def test_a_document_made_by_hand_is_read(context):
-    (context.directory / "context.json").write_bytes(document(state={"by": "hand"}))
+def test_a_state_file_made_by_hand_is_read(context):
+    (context.directory / "context.json").write_bytes(state_file(state={"by": "hand"}))
     context.reload()
     context.update_state({"and": "us"})
     assert context.state == {"by": "hand", "and": "us"}
 
 
-@pytest.mark.parametrize("content", BROKEN_DOCUMENTS.values(), ids=BROKEN_DOCUMENTS)
-def test_c05_a_broken_document_hides_nothing_and_is_kept(context, messages, root, content):
+@pytest.mark.parametrize("content", BROKEN_STATES.values(), ids=BROKEN_STATES)
+def test_c05_a_broken_state_hides_nothing_and_is_kept(context, messages, root, content):
     others = [ContextManager(name, root) for name in ("a", "z")]
-    document = context.directory / "context.json"
-    document.write_bytes(content)
+    file = context.directory / "context.json"
+    file.write_bytes(content)
     conversation = messages.read_bytes()
     held, new = context, ContextManager("talk", root)
     for manager in (held, new):
@@ -229,7 +229,7 @@ def test_c05_a_broken_document_hides_nothing_and_is_kept(context, messages, root
                 call()
         assert len(manager.messages) == 6
         assert manager.exists()
-    assert document.read_bytes() == content
+    assert file.read_bytes() == content
     assert messages.read_bytes() == conversation
     assert list_contexts(root) == ["a", "talk", "z"]
     assert "context.json" in problem(root)
@@ -240,14 +240,21 @@ def test_c05_a_broken_document_hides_nothing_and_is_kept(context, messages, root
     assert list_contexts(root) == ["a", "z"]
 
 
-def test_repairing_a_broken_document_keeps_it_and_the_conversation(context, root):
+@pytest.mark.parametrize("key", ["version", "revision", "created_at", "state", "global_context", "metadata"])
+def test_what_is_wrong_with_a_state_is_told_with_its_key(context, key):
+    (context.directory / "context.json").write_bytes(state_file(**{key: "odd"}))
+    with pytest.raises(ContextDamagedError, match=rf"context\.json cannot be read: {key}: .*context repair"):
+        _ = context.state
+
+
+def test_repairing_a_broken_state_keeps_it_and_the_conversation(context, root):
     first = context.messages[0].timestamp
-    document = context.directory / "context.json"
-    document.write_bytes(b"{ broken")
+    file = context.directory / "context.json"
+    file.write_bytes(b"{ broken")
     files = names(context.directory)
     assert len(context.damage()) == 1
     assert names(context.directory) == files, "looking changes nothing"
-    assert document.read_bytes() == b"{ broken"
+    assert file.read_bytes() == b"{ broken"
     assert len(context.repair()) == 1
     assert (context.directory / "context.json.damaged").read_bytes() == b"{ broken\n"
     assert context.state == {}
@@ -287,10 +294,10 @@ def test_something_else_in_the_place_of_a_file_is_damage_not_a_trap(context, roo
     context.delete()
 
 
-def test_a_document_of_a_newer_version_is_left_alone(context):
-    document = context.directory / "context.json"
-    value = json.loads(document.read_text(encoding="utf-8")) | {"version": 2}
-    document.write_text(json.dumps(value), encoding="utf-8")
+def test_a_state_file_of_a_newer_version_is_left_alone(context):
+    file = context.directory / "context.json"
+    value = json.loads(file.read_text(encoding="utf-8")) | {"version": 2}
+    file.write_text(json.dumps(value), encoding="utf-8")
     for call in (
         lambda: context.state,
         lambda: context.update_state({"x": 1}),
@@ -298,7 +305,7 @@ def test_a_document_of_a_newer_version_is_left_alone(context):
     ):
         with pytest.raises(ContextError, match="newer version"):
             call()
-    assert json.loads(document.read_text(encoding="utf-8")) == value
+    assert json.loads(file.read_text(encoding="utf-8")) == value
 
 
 def test_what_a_killed_process_left_half_written_is_cleaned_up_and_never_a_context(context, root):

@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 from cleveragents import ContextManager, list_contexts
-from cleveragents.contexts import transfer
 from cleveragents.errors import (
     ContextExistsError,
     ContextImportError,
@@ -21,7 +20,7 @@ from cleveragents.errors import (
     StorageError,
 )
 from cleveragents.values.canonical import checksum
-from cleveragents.values.json import MAX_DEPTH
+from cleveragents.values.json import IMPORT_LIMIT, MAX_DEPTH
 
 
 @pytest.fixture
@@ -171,7 +170,7 @@ def test_a_truncated_file_is_refused_wherever_it_ends(file, root):
 
 def test_a_file_above_the_stated_limit_is_refused(file, root):
     with file.open("ab") as padded:
-        padded.truncate(transfer.MAX_IMPORT_BYTES + 1)
+        padded.truncate(IMPORT_LIMIT + 1)
     with pytest.raises(ContextImportError, match="256 MiB"):
         ContextManager.import_from(file, "new", root)
 

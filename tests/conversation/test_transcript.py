@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cleveragents.conversation.content import INTERRUPTED, NO_ANSWER
+from cleveragents.conversation.content import CUT_OFF, NO_ANSWER
 from cleveragents.conversation.transcript import Step, ToolCall, Turn, Window, turns_of
 
 
@@ -94,7 +94,7 @@ def test_calls_in_the_nested_form_of_other_programs_are_understood():
 
 def test_a_turn_that_was_cut_off_is_marked_and_never_open():
     assert steps() == (Step(NO_ANSWER),)
-    assert steps(says("It is Par", interrupted=True)) == (Step(f"It is Par {INTERRUPTED}"),)
+    assert steps(says("It is Par", interrupted=True)) == (Step(f"It is Par {CUT_OFF}"),)
     assert steps(calls("c1"), result("c1")) == (Step("", (call("c1"),)), Step(NO_ANSWER))
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from cleveragents import errors, open_sessions
 from cleveragents.sessions import document as transfer
 from cleveragents.values.canonical import canonical_json, checksum
+from cleveragents.values.json import IMPORT_LIMIT
 from support.everything import PLANS, fill
 
 
@@ -205,7 +206,7 @@ class TestRefusals:
 
     def test_a_document_above_the_limit_is_refused_before_it_is_read(self, store, document, monkeypatch):
         with pytest.raises(errors.SessionImportError, match="256 MiB"):
-            store.import_(b" " * (transfer.IMPORT_LIMIT + 1))
+            store.import_(b" " * (IMPORT_LIMIT + 1))
         monkeypatch.setattr(transfer, "IMPORT_LIMIT", 1024 * 1024)
         with pytest.raises(errors.SessionImportError, match="1 MiB"):
             store.import_(document | {"metadata": {"long": "x" * 1024 * 1024}})
@@ -215,7 +216,7 @@ class TestRefusals:
         with pytest.raises(errors.SessionImportError, match="checksum"):
             store.import_(document | {"checksum": stated})
 
-    @pytest.mark.parametrize("key", [*transfer._FIELDS])
+    @pytest.mark.parametrize("key", [*transfer.KEYS])
     def test_a_missing_field_is_named(self, store, document, key):
         rest = {name: value for name, value in document.items() if name != key}
         with pytest.raises(errors.SessionImportError, match=key):

@@ -1,6 +1,6 @@
-"""The statements: as SQLAlchemy writes them, found by index, cheap to load, and independent of what else is stored."""
+"""The statements: whole, found by index, cheap to load, and independent of what else is stored."""
 
-import json
+import dataclasses
 import re
 import subprocess
 import sys
@@ -8,18 +8,13 @@ import tracemalloc
 
 import pytest
 
-from cleveragents import open_sessions
+from cleveragents import errors, open_sessions
+from cleveragents.sessions.filter import SessionFilter
 from cleveragents.sessions.open import open_database
-from cleveragents.sessions.sql import queries
+from cleveragents.sessions.sql.queries import load_queries
 from cleveragents.values.ids import new_ulid
 
 SMALL, LONG = 12_000, 10_000
-
-
-def test_the_texts_on_file_are_what_the_queries_compile_to():
-    assert json.loads(queries.FILE.read_bytes()) == queries.compiled(), (
-        "run python -m cleveragents.sessions.sql.queries"
-    )
 
 
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
@@ -78,11 +73,42 @@ def full(request, tmp_path_factory):
 def plan_of(database, sql, parameters):
     prefix = "EXPLAIN QUERY PLAN" if database.status().kind == "SQLite" else "EXPLAIN"
     with database.writing() as db:
-        return "\n".join(str(row[-1]) for row in db.rows(f"{prefix} {sql}", parameters))
+        return "\n".join(str(list(row.values())[-1]) for row in db.rows(f"{prefix} {sql}", parameters))
 
 
-FILTERS = [(), *((name,) for name in queries.FILTERS), ("actor_name", "since", "until")]
+FILTERS = [name.removeprefix("filter ") for name in load_queries("sqlite") if name.startswith("filter ")]
+CHOICES = [(), *((name,) for name in FILTERS), ("actor_name", "since", "until")]
+
+
+def whole_statements(sql):
+    """Every statement by its name; lists with every condition."""
+    conditions = "\n".join(sql[f"filter {name}"] for name in FILTERS)
+    return {name: text.replace("{filters}", conditions) for name, text in sql.items() if " " not in name}
+
+
 BY_ID = ["take_numbers", "count", "summary", "summary_for_change", "plans", "tags", "usage", "delete", "place"]
+
+
+def test_every_condition_of_a_list_is_a_field_of_its_filter():
+    assert set(FILTERS) == {field.name for field in dataclasses.fields(SessionFilter)}
+
+
+def test_every_statement_names_what_is_there(full):
+    database, _, url = full
+    for name, text in whole_statements(database.statements).items():
+        if url.startswith("sqlite"):
+            database.query(f"EXPLAIN {text}", dict.fromkeys(re.findall(r":(\w+)", text)))
+        else:
+            given = dict.fromkeys(re.findall(r"%\((\w+)\)s", text))
+            numbered = text % {parameter: f"${number}" for number, parameter in enumerate(given, 1)}
+            database.query(f"PREPARE {name} AS {numbered}", {})
+
+
+def test_a_statement_that_names_what_is_not_there_is_found(full):
+    database, _, url = full
+    wrong = "SELECT missing FROM sessions"
+    with pytest.raises(errors.SessionStorageError, match="missing"):
+        database.query(f"EXPLAIN {wrong}" if url.startswith("sqlite") else f"PREPARE wrong AS {wrong}", {})
 
 
 def test_no_statement_reads_a_whole_table(full):
@@ -108,9 +134,9 @@ def test_no_statement_reads_a_whole_table(full):
     sql = database.statements
     texts = [sql[name] for name in (*BY_ID, "messages", "last_messages", "newest_activity")]
     texts += [
-        sql[name].replace("{filters}", " AND ".join(sql[f"filter {each}"] for each in chosen) or "1 = 1")
+        sql[name].replace("{filters}", "\n".join(sql[f"filter {each}"] for each in chosen))
         for name in ("page", "page_plans", "page_tags")
-        for chosen in FILTERS
+        for chosen in CHOICES
     ]
     for text in texts:
         used = {name: value for name, value in parameters.items() if re.search(rf"[:(]{name}\b", text)}
@@ -142,7 +168,7 @@ def test_c80_storage_grows_with_what_is_said_not_with_what_was_said_before(tmp_p
             sessions.append(session_id, "user", f"{number:1024}")
             if number in {300, 600}:
                 database = open_database(f"sqlite:///{path}")
-                sizes.append(database.query("PRAGMA page_count", {})[0][0])
+                sizes.append(database.query("PRAGMA page_count", {})[0]["page_count"])
                 database.close()
     assert sizes[1] < 2.1 * sizes[0]
     assert sizes[1] * 4096 < 600 * 1024 * 1.6

@@ -1,4 +1,4 @@
-"""A database that is damaged, full, forbidden, gone or out of reach: one clear error, and nothing half written."""
+"""A SQLite file that is damaged, full, forbidden, gone or in use: one clear error, and nothing half written."""
 
 import os
 import signal
@@ -8,21 +8,12 @@ import sys
 import tempfile
 from pathlib import Path
 
-import psycopg
 import pytest
 
 from cleveragents import MessageDraft, errors, open_sessions
 from cleveragents.sessions.open import open_database
 from cleveragents.sessions.sql import sqlite
-
-
-def one_line(failure, *parts):
-    """Check that an error is one line in which all of ``parts`` occur."""
-    text = str(failure.value)
-    assert "\n" not in text
-    for part in parts:
-        assert str(part) in text
-    return text
+from support.sessions import one_line
 
 
 @pytest.fixture
@@ -316,120 +307,3 @@ class TestBusy:
             waiting.wait(0.3)
         waiting.send_signal(signal.SIGINT)
         assert waiting.communicate(timeout=10)[0] == "interrupted\n"
-
-
-class TestServer:
-    def test_a_server_out_of_reach_is_named(self):
-        with open_sessions("postgresql+psycopg://anna:hush@127.0.0.1:1/chats") as sessions:
-            for call in (sessions.list, sessions.create):
-                with pytest.raises(errors.SessionStorageError) as failure:
-                    call()
-                assert "hush" not in one_line(failure, "127.0.0.1:1/chats")
-
-    def test_a_wrong_password_is_told_without_showing_it(self, postgres):
-        postgres.execute("CREATE ROLE with_password LOGIN PASSWORD 'right'")
-        url = postgres.new_database()
-        name = url.partition("?")[0].rpartition("/")[2]
-        postgres.execute(f"ALTER DATABASE {name} OWNER TO with_password")
-        with open_sessions(postgres.url(name, "with_password", "right")) as sessions:
-            sessions.create()
-        with (
-            open_sessions(postgres.url(name, "with_password", "wrong-word")) as sessions,
-            pytest.raises(errors.SessionStorageError) as failure,
-        ):
-            sessions.list()
-        assert "wrong-word" not in one_line(failure, name, "password")
-
-    @pytest.mark.parametrize("url", ["postgresql://u:pa%zzss@h/db", "postgresql://u:pass@h/db?nonsense=1"])
-    def test_a_malformed_url_is_told_without_its_password(self, url):
-        with open_sessions(url) as sessions, pytest.raises(errors.SessionStorageError) as failure:
-            sessions.list()
-        assert "pa" not in one_line(failure, "h/db").partition("h/db")[0]
-
-    def test_the_first_call_after_a_restart_works(self, postgres, postgres_url):
-        with open_sessions(postgres_url) as sessions, open_sessions(postgres_url) as other:
-            session_id = sessions.create().session_id
-            other.append(session_id, "user", "before")
-            postgres.restart()
-            assert sessions.append(session_id, "user", "after").sequence == 1
-            postgres.restart()
-            assert [message.content for message in sessions.messages(session_id)] == ["before", "after"]
-            postgres.restart()
-            assert other.get(session_id).message_count == 2
-            assert other.add_usage(session_id, 1, 1, None).input_tokens == 1
-
-    def interrupted_append(self, database, session_id, interrupt):
-        with database.writing() as db:
-            db.rows(database.statements["take_numbers"], {"session_id": session_id, "count": 1, "now": 1})
-            interrupt()
-            db.rows("SELECT 1", {})
-
-    def test_a_server_that_goes_away_in_the_middle_leaves_nothing_half_written(self, postgres, postgres_url):
-        database = open_database(postgres_url)
-        with open_sessions(postgres_url) as sessions:
-            session_id = sessions.create().session_id
-            with pytest.raises(errors.SessionStorageError) as failure:
-                self.interrupted_append(database, session_id, postgres.restart)
-            one_line(failure, database.name)
-            assert sessions.count(session_id) == 0
-            sessions.append(session_id, "user", "x")
-        database.close()
-
-    def test_a_row_that_stays_locked_is_busy(self, postgres_url):
-        with open_sessions(f"{postgres_url}&busy_timeout=0.2") as sessions:
-            session_id = sessions.create().session_id
-            with psycopg.connect(postgres_url.replace("+psycopg", "")) as other:
-                other.execute("SELECT * FROM sessions WHERE id = %s FOR UPDATE", [session_id])
-                with pytest.raises(errors.SessionBusyError, match=r"0\.2 seconds"):
-                    sessions.append(session_id, "user", "x")
-                # Other sessions are not held up.
-                sessions.append(sessions.create().session_id, "user", "x")
-            assert sessions.append(session_id, "user", "x").sequence == 0
-
-    def test_a_missing_driver_is_named(self):
-        program = (
-            "import sys; sys.modules['psycopg'] = None\n"
-            "from cleveragents import errors, open_sessions\n"
-            "try: open_sessions('postgresql://h/db').list()\n"
-            "except errors.SessionStorageError as error: print(error)\n"
-        )
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
-        assert "cleveragents[postgres]" in done.stdout
-
-
-@pytest.mark.parametrize(
-    "url",
-    [
-        "mysql://h/db",
-        "",
-        "/a/path",
-        "sqlite://",
-        "sqlite:///",
-        "sqlite:///:memory:",
-        "sqlite://host/path",
-        "sqlite:///x.db?surprise=1",
-        "sqlite:///x.db?journal_mode=off",
-        "sqlite:///x.db?busy_timeout=soon",
-        "sqlite:///x.db?busy_timeout=-1",
-        "sqlite:///x.db?busy_timeout=nan",
-        "postgresql://[bad/db",
-    ],
-)
-def test_what_is_no_database_url_is_refused(url, monkeypatch):
-    with pytest.raises(errors.InvalidSettingError) as failure:
-        open_database(url)
-    one_line(failure)
-
-
-def test_the_database_is_chosen_by_argument_then_variable_then_home(tmp_path, monkeypatch):
-    monkeypatch.setenv("CLEVERAGENTS_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("CLEVERAGENTS_DATABASE_URL", raising=False)
-    with open_sessions() as sessions:
-        sessions.create()
-    assert (tmp_path / "home" / "cleveragents.db").exists()
-    monkeypatch.setenv("CLEVERAGENTS_DATABASE_URL", f"sqlite:///{tmp_path}/variable.db")
-    with open_sessions() as sessions:
-        sessions.create()
-    with open_sessions(f"sqlite:///{tmp_path}/argument.db") as sessions:
-        sessions.create()
-    assert {each.name for each in tmp_path.glob("*.db")} == {"variable.db", "argument.db"}

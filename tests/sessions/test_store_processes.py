@@ -158,7 +158,7 @@ for life, told in lives(kills, write_for_ever, after=(0, 1, 1), rounds=500_000):
         assert usage == TokenUsage(usage.input_tokens, usage.input_tokens, usage.input_tokens * 0.001)
         used = usage.input_tokens
     database = open_database(url)
-    assert database.query("PRAGMA integrity_check", {}) == [("ok",)]
+    assert list(database.query("PRAGMA integrity_check", {})) == [{"integrity_check": "ok"}]
     database.close()
 with open_sessions(url) as sessions:
     assert len(sessions.get(session_id).usage_entries) == used
@@ -181,7 +181,7 @@ def test_sqlite_is_told_to_sync_before_an_append_is_acknowledged(tmp_path, mode)
     with open_sessions(url) as sessions:
         sessions.create()
     database = open_database(url)
-    assert database.query("PRAGMA synchronous", {}) == [(2,)]
+    assert list(database.query("PRAGMA synchronous", {})) == [{"synchronous": 2}]
     database.close()
 
 

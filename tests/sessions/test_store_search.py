@@ -7,7 +7,7 @@ import pytest
 
 from cleveragents import MessageDraft, SessionService, errors
 from cleveragents.sessions.open import open_database
-from cleveragents.sessions.sql.store import SqlSessionRepository
+from cleveragents.sessions.sql.store import SqlSessionStore
 from cleveragents.values.ids import new_ulid
 
 NOON = dt.datetime(2026, 3, 1, 12, tzinfo=dt.UTC)
@@ -18,7 +18,7 @@ HOUR = dt.timedelta(hours=1)
 def at(database_url):
     """The sessions as a process sees them whose clock shows a given time."""
     database = open_database(database_url)
-    yield lambda moment: SessionService(SqlSessionRepository(database), now=lambda: moment)
+    yield lambda moment: SessionService(SqlSessionStore(database), now=lambda: moment)
     database.close()
 
 

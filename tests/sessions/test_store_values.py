@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cleveragents import MessageDraft, SessionService, errors, open_sessions
 from cleveragents.sessions.open import open_database
 from cleveragents.sessions.sql.rows import from_text, to_text
-from cleveragents.sessions.sql.store import SqlSessionRepository
+from cleveragents.sessions.sql.store import SqlSessionStore
 
 TEXTS = {
     "nul": "W\x00s\x00l\x00",
@@ -202,7 +202,7 @@ class TestTimes:
         before = dt.datetime(2026, 11, 1, 1, 30, tzinfo=dt.timezone(dt.timedelta(hours=-7)))
         after = dt.datetime(2026, 11, 1, 1, 30, tzinfo=dt.timezone(dt.timedelta(hours=-8)))
         clock = [before]
-        with SessionService(SqlSessionRepository(open_database(database_url)), now=lambda: clock[0]) as sessions:
+        with SessionService(SqlSessionStore(open_database(database_url)), now=lambda: clock[0]) as sessions:
             session_id = sessions.create().session_id
             clock[0] = after
             sessions.append(session_id, "user", "an hour later")
@@ -214,7 +214,7 @@ class TestTimes:
         [dt.datetime(1, 1, 2, 0, 0, 0, 1, dt.UTC), dt.datetime(9999, 12, 30, 23, 59, 59, 999999, dt.UTC)],
     )
     def test_microseconds_survive_at_both_ends_of_time(self, database_url, moment):
-        with SessionService(SqlSessionRepository(open_database(database_url)), now=lambda: moment) as sessions:
+        with SessionService(SqlSessionStore(open_database(database_url)), now=lambda: moment) as sessions:
             session_id = sessions.create().session_id
             sessions.append(session_id, "user", "x")
             found = sessions.get(session_id)

@@ -46,7 +46,7 @@ def test_while_an_operator_keeps_messages_its_loop_is_not_over(step):
     time = Timeline()
     stage = time.stage()
     held = []
-    looking = time.hot("--l------l|").pipe(ops.do_action(lambda _: held.append(stage._chain.part.held)))
+    looking = time.hot("--l------l|").pipe(ops.do_action(lambda _: held.append(stage._route.part.held)))
 
     time.run(rx.merge(time.hot("-(ab)----|").pipe(time.operator(step, stage)), looking))
 
@@ -60,7 +60,7 @@ def test_what_an_operator_keeps_is_forgotten_when_a_later_one_has_had_enough():
     results = time.run(time.hot("-abcd-|").pipe(time.operator({"delay": 3}, stage), ops.take(1)))
 
     assert results == diagram("----(a|)")
-    assert stage._chain.part.held == 0
+    assert stage._route.part.held == 0
 
 
 # --- operators whose expressions and agents take time ----------------------------------------------------
@@ -108,7 +108,7 @@ def test_a_message_on_which_an_operator_fails_is_left_out_and_the_next_one_has_i
     results = time.run(time.hot("-abc----|").pipe(time.operator({"map": "message + 1 * (message == 'b')"}, stage)))
 
     assert results == diagram("--------|")
-    errors = [result for result in stage.run._results if isinstance(result, StreamError)]
+    errors = [result for result in stage.state.results if isinstance(result, StreamError)]
     assert [error.message.content for error in errors] == ["a", "b", "c"]
 
 

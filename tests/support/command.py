@@ -9,6 +9,10 @@ from pathlib import Path
 COMMAND = [sys.executable, "-m", "cleveragents"]
 
 
+C_LOCALE = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+"""The changes to an environment after which Python takes nothing for UTF-8 by itself."""
+
+
 def environment(home: Path, changes: Mapping[str, str] | None = None) -> dict[str, str]:
     """The environment of a child: this one's, with its own store, without keys, and with ``changes``."""
     kept = {name: value for name, value in os.environ.items() if not name.endswith(("_API_KEY", "_TOKEN"))}
@@ -34,6 +38,13 @@ def command(
         check=False,
     )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
+
+
+def ok(done: subprocess.CompletedProcess[str]) -> str:
+    """What a command that succeeded printed."""
+    assert done.returncode == 0, done.stderr
+    assert "Traceback" not in done.stderr
+    return done.stdout
 
 
 def one_line(done: subprocess.CompletedProcess[str], code: int) -> str:

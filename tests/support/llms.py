@@ -9,6 +9,9 @@ from cleveragents import LLMAgent, Message, Reply
 from cleveragents.agents.events import AgentEvent, LLMUsed, TextDelta, listening
 from cleveragents.errors import LLMError
 
+KEY = "sk-live-0123456789abcdef"
+"""A key of the form that providers give out."""
+
 
 def ask(agent: LLMAgent, content: Any = "What?", context: dict[str, Any] | None = None) -> Reply:
     """What ``agent`` replies, in an event loop of its own."""

@@ -32,6 +32,11 @@ def route(
     return RouteConfig.model_validate({"name": name, "from": source, "through": list(through), "to": to or [], **more})
 
 
+def through(*steps: Any, **functions: Callable[[Message], Any]) -> StreamRouter:
+    """A router with one route, from the input through ``steps`` to the output."""
+    return StreamRouter(agents(**functions), [route("r", "input", steps, "output")])
+
+
 def run(
     router: StreamRouter, content: Any, context: dict[str, Any] | None = None, metadata: dict[str, Any] | None = None
 ) -> RunResult:

@@ -14,11 +14,12 @@ from reactivex import operators as ops
 from reactivex.notification import Notification, OnCompleted, OnError, OnNext
 from reactivex.testing import Recorded, TestScheduler
 
-from cleveragents import Agent, Message, StreamRouter
+from cleveragents import Agent, Message
+from cleveragents.streams.live import LivePart, LiveRoute
 from cleveragents.streams.operators import OPERATORS
 from cleveragents.streams.parcel import Parcel
-from cleveragents.streams.run import Chain, LivePart
 from cleveragents.streams.stage import Stage, Work
+from cleveragents.streams.state import RunState
 from support.networks import route
 
 Operator = Callable[[Observable[Any]], Observable[Any]]
@@ -52,17 +53,18 @@ class Timeline:
         self.scheduler = TestScheduler()
 
     def stage(self, name: str = "stage", *, is_agent: bool = False) -> Stage:
-        run = StreamRouter({}, [route("r", "input", [], "output")]).start()
-        run.clock = self.scheduler  # type: ignore[assignment]  # the place where time comes from
-        return Stage(run, Chain("r", LivePart(loop=True)), name, is_agent=is_agent)
+        return Stage(self._state({}), LiveRoute("r", LivePart(loop=True)), name, is_agent=is_agent)
 
     def slow_stage(self, name: str, takes: float, agents: Mapping[str, Agent] | None = None) -> SlowStage:
         """A stage with ``agents``, at which every message takes its time."""
-        run = StreamRouter(agents or {}, [route("r", "input", [], "output")]).start()
-        run.clock = self.scheduler  # type: ignore[assignment]  # the place where time comes from
-        stage = SlowStage(run, Chain("r", LivePart(loop=True)), name)
+        stage = SlowStage(self._state(agents or {}), LiveRoute("r", LivePart(loop=True)), name)
         stage.takes = takes
         return stage
+
+    def _state(self, agents: Mapping[str, Agent]) -> RunState:
+        state = RunState(agents, {}, {})
+        state.clock = self.scheduler
+        return state
 
     def operator(self, step: dict[str, Any], stage: Stage | None = None) -> Operator:
         """The operator that is written as ``step``, over contents instead of parcels."""

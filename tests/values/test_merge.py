@@ -11,8 +11,8 @@ scalars = st.none() | st.booleans() | st.integers(-3, 3) | st.sampled_from([0.0,
 keys = st.sampled_from("abc")
 values = st.recursive(scalars, lambda inner: st.lists(inner, max_size=2) | st.dictionaries(keys, inner, max_size=3))
 states = st.dictionaries(keys, values, max_size=3)
-paths = st.lists(keys, min_size=1, max_size=3).map(tuple)
-removals = st.lists(keys | paths, max_size=3)
+nested = st.lists(keys, min_size=1, max_size=3).map(tuple)
+removals = st.lists(keys | nested, max_size=3)
 
 
 def exactly(value):
@@ -65,17 +65,17 @@ def test_merging_twice_is_merging_once(state, changes):
     assert exactly(merged(once, changes)) == exactly(once)
 
 
-@given(states, paths)
-def test_what_was_removed_is_not_there_and_all_else_is(state, path):
-    result = merged(state, {}, [path])
+@given(states, nested)
+def test_what_was_removed_is_not_there_and_all_else_is(state, gone):
+    result = merged(state, {}, [gone])
     found = result
-    for key in path:
+    for key in gone:
         if not isinstance(found, dict) or key not in found:
             break
         found = found[key]
     else:
-        raise AssertionError(f"{path} is still there")
-    *parents, last = path
+        raise AssertionError(f"{gone} is still there")
+    *parents, last = gone
     parent = state
     for key in parents:
         parent = parent.get(key) if isinstance(parent, dict) else None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cleveragents.agents.agent import Agent
 from cleveragents.agents.llm.agent import LLMAgent
 from cleveragents.agents.tool.agent import ToolAgent
+from cleveragents.config.llm_settings import setting_values
 
 if TYPE_CHECKING:
     from cleveragents.config import AppConfig, LLMAgentConfig, ToolAgentConfig
@@ -51,10 +52,8 @@ def _llm(name: str, settings: LLMAgentConfig, tools: Mapping[str, Agent], llm: s
         name,
         chosen,
         system_prompt=settings.system_prompt,
-        temperature=settings.temperature,
-        max_tokens=settings.max_tokens,
-        timeout=settings.timeout,
         tools=[tools[tool] for tool in settings.tools],
         base_url=settings.base_url if same_provider else None,
         api_key_env=settings.api_key_env if same_provider else None,
+        **setting_values(settings),
     )

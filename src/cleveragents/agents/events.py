@@ -94,6 +94,7 @@ AgentEvent = (
 )
 
 Listener = Callable[[AgentEvent], None]
+"""Called in the run's own thread, with one event after another, before the agent goes on."""
 
 _listener: ContextVar[Listener | None] = ContextVar("listener", default=None)
 

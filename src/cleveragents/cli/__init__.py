@@ -1,1 +1,1 @@
-"""The command line, thin: parse, call, print. One file a group."""
+"""The command line, thin: parse, call, print. One file or package a group; ``kit`` has what they share."""

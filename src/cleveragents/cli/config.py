@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleveragents.cli.output import say, show
+from cleveragents.cli.exit_codes import ExitCode
+from cleveragents.cli.kit.output import say, show
 from cleveragents.errors import ConfigError
 
 if TYPE_CHECKING:
     from cleveragents.config import AppConfig
-
-_INVALID = 2
 
 
 @click.group(epilog="Example: cleveragents config validate assistant.yaml")
@@ -23,7 +22,7 @@ def config() -> None:
 
 @config.command(epilog="Example: cleveragents config validate agents/*.yaml")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-def validate(files: tuple[Path, ...]) -> int:
+def validate(files: tuple[Path, ...]) -> ExitCode:
     """Check each FILE, and name every fault with its line.
 
     Good files are named on stdout, faults go to stderr as FILE:LINE: key: what is wrong. The exit code is 2
@@ -41,7 +40,7 @@ def validate(files: tuple[Path, ...]) -> int:
                 say(fault)
         else:
             show(f"{file}: ok ({_count(len(loaded.agents), 'agent')}, {_count(len(loaded.network()), 'route')})")
-    return _INVALID if invalid else 0
+    return ExitCode.WRONG_USAGE if invalid else ExitCode.DONE
 
 
 @config.command("show", epilog="Example: cleveragents config show assistant.yaml | jq .agents")

@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
-from cleveragents.cli.context_name import ContextName
-from cleveragents.cli.output import confirm, format_option, say, show_bytes, show_json, show_rows, typed_text
-from cleveragents.cli.output import show as show_text
-from cleveragents.cli.session_id import SessionId
+from cleveragents.cli.kit.arguments import as_typed
+from cleveragents.cli.kit.confirmation import confirm, yes_option
+from cleveragents.cli.kit.context_name import ContextName
+from cleveragents.cli.kit.options import export_options, format_option, last_option
+from cleveragents.cli.kit.output import say, show_bytes, show_json, warn
+from cleveragents.cli.kit.output import show as show_text
+from cleveragents.cli.kit.session_id import SessionId
+from cleveragents.cli.kit.sessions import pass_sessions
+from cleveragents.cli.kit.table import show_rows
 from cleveragents.errors import ContextDamagedError, ContextNotFoundError
 from cleveragents.values.json import dump_json
 
 if TYPE_CHECKING:
     from cleveragents.contexts import ContextManager
+    from cleveragents.sessions.service import SessionService
 
+_P = ParamSpec("_P")
 _T = TypeVar("_T")
 
 _name_argument = click.argument("name", type=ContextName())
-_yes_option = click.option("--yes", is_flag=True, help="Do it without asking.")
+
+
+def _pass_context(command: Callable[Concatenate[ContextManager, _P], _T]) -> Callable[..., _T]:
+    """Hand ``command`` the context that NAME is the name of, as its first argument."""
+
+    @wraps(command)
+    def opening(name: str, *args: _P.args, **kwargs: _P.kwargs) -> _T:
+        from cleveragents.contexts import ContextManager
+
+        return command(ContextManager.open(name, on_damage=warn), *args, **kwargs)
+
+    return opening
 
 
 @click.group(epilog="Example: cleveragents context show notes --last 5")
@@ -51,15 +70,15 @@ def list_(format_: str) -> None:
 
 @context.command(epilog="Example: cleveragents context show notes --last 5 --metadata")
 @_name_argument
-@click.option("--last", type=click.IntRange(min=0), metavar="N", help="Only the last N messages.")
+@last_option
 @click.option("--metadata", is_flag=True, help="Each message's metadata too.")
 @format_option
-def show(name: str, last: int | None, metadata: bool, format_: str) -> None:
+@_pass_context
+def show(manager: ContextManager, last: int | None, metadata: bool, format_: str) -> None:
     """Show a context: its conversation with times in UTC, its state, global context and metadata.
 
     As JSON one document, as JSON lines one message a line. Of a damaged context what is readable is shown.
     """
-    manager = _open(name)
     failures: list[ContextDamagedError] = []
 
     def readable(read: Callable[[], _T]) -> _T | None:
@@ -88,7 +107,7 @@ def show(name: str, last: int | None, metadata: bool, format_: str) -> None:
 
 
 @context.command(epilog="Example: cleveragents context search 'release date' --context notes")
-@click.argument("text", callback=lambda _ctx, _param, value: typed_text(value))
+@click.argument("text", callback=as_typed)
 @click.option("--context", "name", type=ContextName(), metavar="NAME", help="Search only this context.")
 @format_option
 def search(text: str, name: str | None, format_: str) -> None:
@@ -99,7 +118,7 @@ def search(text: str, name: str | None, format_: str) -> None:
 
     def rows() -> Iterator[dict[str, Any]]:
         nonlocal found
-        for hit in search_contexts(text, name=name, on_damage=_warn):
+        for hit in search_contexts(text, name=name, on_damage=warn):
             found += 1
             shown = {"text": _excerpt(hit.message.text, text)} if format_ == "table" else {}
             yield {"context": hit.context, "number": hit.number, **hit.message.as_dict(), **shown}
@@ -112,29 +131,31 @@ def search(text: str, name: str | None, format_: str) -> None:
 @context.command(epilog="Example: cleveragents context rename notes notes-2026")
 @_name_argument
 @click.argument("new_name", type=ContextName())
-def rename(name: str, new_name: str) -> None:
+@_pass_context
+def rename(manager: ContextManager, new_name: str) -> None:
     """Give a context another name; refused while a run is using it."""
-    manager = _open(name)
+    old_name = manager.name
     manager.rename(new_name)
-    say(f"context {name!r} is now {manager.name!r}")
+    say(f"context {old_name!r} is now {manager.name!r}")
 
 
 @context.command(epilog="Example: cleveragents context copy notes notes-experiment")
 @_name_argument
 @click.argument("new_name", type=ContextName())
-def copy(name: str, new_name: str) -> None:
+@_pass_context
+def copy(manager: ContextManager, new_name: str) -> None:
     """Make a new context with everything that is in another."""
-    made = _open(name).copy(new_name)
-    say(f"context {name!r} was copied to {made.name!r}")
+    made = manager.copy(new_name)
+    say(f"context {manager.name!r} was copied to {made.name!r}")
 
 
 @context.command(epilog="Example: cleveragents context clear notes --yes")
 @_name_argument
 @click.option("--everything", is_flag=True, help="State, global context and metadata too.")
-@_yes_option
-def clear(name: str, everything: bool, yes: bool) -> None:
+@yes_option
+@_pass_context
+def clear(manager: ContextManager, everything: bool, yes: bool) -> None:
     """Empty a context's conversation; with --everything the rest too. Refused while a run is using it."""
-    manager = _open(name)
     confirm(f"Empty the conversation{' and everything else' if everything else ''} in context {manager.name!r}?", yes)
     with manager.turn(wait=0):
         manager.clear(everything=everything)
@@ -143,10 +164,10 @@ def clear(name: str, everything: bool, yes: bool) -> None:
 
 @context.command(epilog="Example: cleveragents context delete notes --yes")
 @_name_argument
-@_yes_option
-def delete(name: str, yes: bool) -> None:
+@yes_option
+@_pass_context
+def delete(manager: ContextManager, yes: bool) -> None:
     """Remove a context and everything in it, damaged or not."""
-    manager = _open(name)
     confirm(f"Delete context {manager.name!r} and everything in it?", yes)
     manager.delete()
     say(f"context {manager.name!r} was deleted")
@@ -154,15 +175,12 @@ def delete(name: str, yes: bool) -> None:
 
 @context.command(epilog="Example: cleveragents context export notes --output backup.json")
 @_name_argument
-@click.option(
-    "--output", type=click.Path(path_type=Path, allow_dash=True), help="The file to write, '-' for standard output."
-)
-@click.option("--force", is_flag=True, help="Replace the file if it is there.")
-def export(name: str, output: Path | None, force: bool) -> None:
+@export_options
+@_pass_context
+def export(manager: ContextManager, output: Path | None, force: bool) -> None:
     """Write everything in a context to one JSON file with a checksum; NAME.context.json unless --output says else."""
     from cleveragents.disk.export_file import export_bytes
 
-    manager = _open(name)
     if output == Path("-"):
         show_bytes(export_bytes(manager.export()))
         return
@@ -186,7 +204,7 @@ def import_(file: Path | None, id_: str | None, name: str | None, force: bool) -
     if file is not None and id_ is None:
         if not file.exists():
             raise ContextNotFoundError(f"there is no file {str(file)!r} to import")
-        manager = ContextManager.import_from(file, name, replace=force, on_damage=_warn)
+        manager = ContextManager.import_from(file, name, replace=force, on_damage=warn)
         imported = manager.name
     elif file is None and id_ is not None:
         imported = _from_session(id_, name, replace=force)
@@ -195,26 +213,25 @@ def import_(file: Path | None, id_: str | None, name: str | None, force: bool) -
     say(f"context {imported!r} was imported")
 
 
-def _from_session(id_: str, name: str | None, *, replace: bool) -> str:
-    from cleveragents.contexts.root import contexts_root, create
+@pass_sessions
+def _from_session(sessions: SessionService, id_: str, name: str | None, *, replace: bool) -> str:
+    from cleveragents.contexts.root import contexts_root, create_context
     from cleveragents.contexts.transfer import files_of
     from cleveragents.integrations.contexts import context_of_session
-    from cleveragents.sessions.open import open_sessions
     from cleveragents.values.names import context_name
 
-    with open_sessions() as sessions:
-        session = sessions.get(sessions.find(id_))
+    session = sessions.get(sessions.find(id_))
     chosen = context_name(session.session_id if name is None else name)
-    create(contexts_root(), chosen, files_of(context_of_session(session, chosen)), replace=replace)
+    create_context(contexts_root(), chosen, files_of(context_of_session(session, chosen)), replace=replace)
     return chosen
 
 
 @context.command(epilog="Example: cleveragents context repair notes --yes")
 @_name_argument
-@_yes_option
-def repair(name: str, yes: bool) -> None:
+@yes_option
+@_pass_context
+def repair(manager: ContextManager, yes: bool) -> None:
     """Show what of a context cannot be read, and set it aside in '.damaged' files beside the rest."""
-    manager = _open(name)
     damage = manager.damage()
     if not damage:
         say(f"context {manager.name!r} needs no repair")
@@ -228,19 +245,10 @@ def repair(name: str, yes: bool) -> None:
 
 @context.command(epilog='Example: ls "$(cleveragents context path notes)"')
 @_name_argument
-def path(name: str) -> None:
+@_pass_context
+def path(manager: ContextManager) -> None:
     """Print the folder of a context."""
-    print(_open(name).directory)
-
-
-def _open(name: str) -> ContextManager:
-    from cleveragents.contexts import ContextManager
-
-    return ContextManager.open(name, on_damage=_warn)
-
-
-def _warn(what: str) -> None:
-    say(f"warning: {what}")
+    print(manager.directory)
 
 
 def _sections(manager: ContextManager) -> dict[str, Any]:

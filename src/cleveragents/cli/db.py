@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from cleveragents.cli.output import format_option, say, show, show_json
+from cleveragents.cli.kit.options import format_option
+from cleveragents.cli.kit.output import say, show, show_json
 
 if TYPE_CHECKING:
     from cleveragents.sessions.sql.database import Database

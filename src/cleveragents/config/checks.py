@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain, islice
 from typing import Any
 
-from pydantic_core import PydanticCustomError
-
-from cleveragents.config.fields import NAME_PATTERN, checked_temperature, shown
+from cleveragents.config.fields import NAME_PATTERN, shown
+from cleveragents.config.rules import TEMPERATURE
 from cleveragents.config.vocabulary import FAIL, INPUT, OUTPUT, SKIP
 from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import json_value
@@ -53,12 +52,24 @@ def agents_to_run(agents: Mapping[str, Any]) -> list[str]:
 
 def until_fault(name: str, targets: Mapping[str, Iterable[str]]) -> str | None:
     """Why the route ``name`` can have no ``until``, by where each route leads; None when it can."""
-    back = {target: target == name or name in _reached([target], targets) for target in targets[name]}
+    back = {target: target == name or name in reached([target], targets) for target in targets[name]}
     if not any(back.values()):
         return "nothing leads from this route back to it; remove until, or add the way back"
     if all(back.values()):
         return "no way leads from this route out of its loop; add to: output, or a route outside of the loop"
     return None
+
+
+def reached(start: Iterable[str], targets: Mapping[str, Iterable[str]]) -> set[str]:
+    """The routes in ``start``, and all to which a message comes from them, by where each route leads."""
+    found: set[str] = set()
+    ahead = list(start)
+    while ahead:
+        name = ahead.pop()
+        if name != OUTPUT and name not in found:
+            found.add(name)
+            ahead += targets[name]
+    return found
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -112,11 +123,8 @@ def _free_value_faults(data: Mapping[str, Any], agents: Mapping[str, Any]) -> It
     for key, value in context.items():
         if key != "temperature":
             yield from _json_faults(value, ("context", key))
-            continue
-        try:
-            checked_temperature(value)
-        except PydanticCustomError as error:
-            yield ("context", key), f"{shown(value)} {error.message()}"
+        elif fault := TEMPERATURE.fault(value):
+            yield ("context", key), f"{shown(value)} {fault}"
     for name, agent in agents.items():
         yield from _json_faults(_mapping(agent).get("parameters"), ("agents", name, "parameters"))
 
@@ -203,27 +211,16 @@ def _flow_faults(routes: Mapping[str, Any]) -> Iterator[Complaint]:
         for source in named:
             if source != INPUT:
                 targets[source].append(name)
-    reached = _reached([name for name, named in sources.items() if INPUT in named], targets)
-    if not reached:
+    found = reached([name for name, named in sources.items() if INPUT in named], targets)
+    if not found:
         yield ("routes",), "no route begins at input; write from: input in the first one"
         return
     for name in routes:
         if not targets[name]:
             yield ("routes", name), "leads nowhere; add to: output, or name it in another route's from"
-        elif name not in reached:
+        elif name not in found:
             yield ("routes", name), "never gets a message: nothing leads to it from input"
         if _mapping(routes[name]).get("until") is not None and (fault := until_fault(name, targets)):
             yield ("routes", name, "until"), fault
-    if all(targets.values()) and not any(OUTPUT in targets[name] for name in reached):
+    if all(targets.values()) and not any(OUTPUT in targets[name] for name in found):
         yield ("routes",), "no route leads to output; add to: output to the last one"
-
-
-def _reached(start: list[str], targets: Mapping[str, Iterable[str]]) -> set[str]:
-    reached: set[str] = set()
-    ahead = list(start)
-    while ahead:
-        name = ahead.pop()
-        if name != OUTPUT and name not in reached:
-            reached.add(name)
-            ahead += targets[name]
-    return reached

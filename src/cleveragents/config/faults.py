@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, get_args
+
+from pydantic import ValidationError
 
 from cleveragents.config.checks import nearest
 from cleveragents.config.document import Document, Fault, Path
-from cleveragents.config.fields import COMPLAINT, REFUSED, Section, looks_like_key, shown
+from cleveragents.config.fields import COMPLAINT, Section, looks_like_key, shown
+from cleveragents.config.llm_settings import LLMSettings
 from cleveragents.config.models import WHOLE, AppConfig, HistoryConfig, LLMAgentConfig, RouteConfig, ToolAgentConfig
 from cleveragents.config.operators import OPERATORS
+from cleveragents.config.rules import REFUSED
+from cleveragents.errors import InvalidSettingError
 
 if TYPE_CHECKING:
-    from pydantic import ValidationError
     from pydantic_core import ErrorDetails
 
 AGENT_TYPES: dict[str, type[Section]] = {"llm": LLMAgentConfig, "tool": ToolAgentConfig}
@@ -52,6 +57,19 @@ _REQUIRED = {
 
 _STEP = 4
 """Where in a location the operator of a route's step stands: routes, name, through, number, operator."""
+
+
+class _Settings(Section, LLMSettings):
+    """The settings of an llm agent by themselves."""
+
+
+def check_settings(values: Mapping[str, Any]) -> None:
+    """Refuse settings of an llm agent that no file could have. Raises InvalidSettingError, which names the first."""
+    try:
+        _Settings.model_validate(values)
+    except ValidationError as error:
+        detail = error.errors(include_url=False)[0]
+        raise InvalidSettingError(f"{detail['loc'][0]} {_said(detail)}") from None
 
 
 def model_faults(error: ValidationError, document: Document) -> list[Fault]:

@@ -8,19 +8,16 @@ import re
 import warnings
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NoReturn
-from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
+from cleveragents.config.rules import REFUSED, address_fault
 from cleveragents.values.text import clean_text
 
-MAX_TEMPERATURE = 2
 NAME_PATTERN = "^[A-Za-z0-9_-]{1,64}$"
 """Names of agents, routes and parameters: what every provider accepts as the name of a tool."""
 
-REFUSED = "refused"
-"""Type of an error whose text follows the value it is about."""
 COMPLAINT = "complaint"
 """Type of an error whose text stands alone, because the value may be a secret or is long."""
 
@@ -83,31 +80,6 @@ def _complain(reason: str, line: int = 0) -> NoReturn:
 
 
 Text = Annotated[str, AfterValidator(clean_text)]
-
-# --- numbers --------------------------------------------------------------------------------------------
-
-
-def checked_temperature(value: Any) -> Any:
-    """``value`` if it is a number from 0 to 2."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        _refuse(f"is not a number between 0 and {MAX_TEMPERATURE}")
-    if not 0 <= value <= MAX_TEMPERATURE:
-        _refuse(f"is not between 0 and {MAX_TEMPERATURE}")
-    return value
-
-
-TEMPERATURE_SCHEMA: dict[str, Any] = {"type": "number", "minimum": 0, "maximum": MAX_TEMPERATURE}
-Temperature = Annotated[float, BeforeValidator(checked_temperature), WithJsonSchema(TEMPERATURE_SCHEMA)]
-
-
-def _measurable(seconds: float) -> float:
-    if seconds < 1e-6:  # noqa: PLR2004 - the step of Python's own timers
-        _refuse("is less than a microsecond")
-    return seconds
-
-
-Seconds = Annotated[float, Field(gt=0, le=86_400), AfterValidator(_measurable)]
-"""At most a day: beyond, clocks and timers overflow."""
 
 # --- lists ----------------------------------------------------------------------------------------------
 
@@ -177,16 +149,9 @@ def llm_name(name: str) -> str:
 
 
 def _base_url(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        # The property looks at the port, which may be no number.
-        valid = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        valid = False
-    if not valid or re.search(r"\s", url):
-        _complain("is not an address such as http://127.0.0.1:8080/v1")
-    if "?" in url or "#" in url:
-        _complain("has a ? or a #, after which the paths of requests would be lost; leave out what follows")
+    if fault := address_fault(url):
+        # Without the value: it may hold a password.
+        _complain(fault)
     return url
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from cleveragents.config import AppConfig, LLMAgentConfig, OperatorConfig, RouteConfig
-from cleveragents.config.operators import ParallelConfig, SwitchConfig
+from cleveragents.config.models import AppConfig, LLMAgentConfig, RouteConfig
+from cleveragents.config.operators import OperatorConfig, ParallelConfig, SwitchConfig
 from cleveragents.config.vocabulary import FAIL, INPUT, OUTPUT
 from cleveragents.values.json import dump_json
 from cleveragents.values.text import terminal_text

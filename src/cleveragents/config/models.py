@@ -21,22 +21,21 @@ from cleveragents.config.checks import agents_to_run, whole_faults
 from cleveragents.config.fields import (
     COMPLAINT,
     NAME_PATTERN,
-    TEMPERATURE_SCHEMA,
     BaseURL,
     Code,
     Expression,
     LLMName,
     Names,
     Parameter,
-    Seconds,
     Section,
     Sources,
-    Temperature,
     Text,
     VariableName,
     as_tuple,
 )
+from cleveragents.config.llm_settings import LLMSettings
 from cleveragents.config.operators import Step, in_order
+from cleveragents.config.rules import TEMPERATURE, Seconds
 from cleveragents.config.vocabulary import FAIL, INPUT, OUTPUT
 from cleveragents.conversation.prompt import HISTORY_ASSISTANT_CHARACTERS, HISTORY_MESSAGES
 from cleveragents.errors import InvalidValueError
@@ -46,6 +45,8 @@ from cleveragents.values.names import actor_name
 WHOLE = "whole"
 """Type of an error that ``checks.whole_faults`` reports too, with its exact place."""
 
+HOP_LIMIT = 25
+"""Routes of a loop that a message may enter, unless it is said otherwise."""
 
 ACTOR_SCHEMA = {"type": "string", "pattern": "^[a-z0-9][a-z0-9._-]{0,63}/[a-z0-9][a-z0-9._-]{0,63}$"}
 
@@ -56,7 +57,15 @@ AGENT_ON_ERROR = (
 )
 
 
-class LLMAgentConfig(Section):
+class _FirstKeys:
+    """What an llm agent is shown with before its settings: fields come in the order of bases, the last one first."""
+
+    type: str
+    llm: str
+    system_prompt: str
+
+
+class LLMAgentConfig(Section, LLMSettings, _FirstKeys):
     """An agent that asks an llm."""
 
     type: Literal["llm"] = Field(default="llm", description="llm: an agent that asks an llm.")
@@ -67,11 +76,6 @@ class LLMAgentConfig(Section):
     system_prompt: Text = Field(
         default="", description="What the llm is told first; {{ context.key }} shows a value of the global context."
     )
-    temperature: Temperature | None = Field(
-        default=None, description="From 0 (always much the same) to 2; without it, the provider's own."
-    )
-    max_tokens: int | None = Field(default=None, gt=0, description="The longest answer, in tokens.")
-    timeout: Seconds | None = Field(default=None, description="Seconds to wait for an answer.")
     base_url: BaseURL | None = Field(
         default=None,
         description="Address of an OpenAI-compatible server. ${NAME} stands for an environment variable.",
@@ -190,10 +194,10 @@ class AppConfig(Section):
     context: dict[str, Any] = Field(
         default={},
         description="What the global context holds at first: JSON values by name.",
-        json_schema_extra={"properties": {"temperature": TEMPERATURE_SCHEMA}},
+        json_schema_extra={"properties": {"temperature": {"type": "number", **TEMPERATURE.schema}}},
     )
     hop_limit: int = Field(
-        default=25, gt=0, description="How many routes one message may pass, where routes form a loop."
+        default=HOP_LIMIT, gt=0, description="How many routes one message may pass, where routes form a loop."
     )
     history: HistoryConfig = Field(
         default=HistoryConfig(), description="How much of a conversation is put before a new prompt."

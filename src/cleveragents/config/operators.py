@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self, get_args
 from pydantic import AfterValidator, BeforeValidator, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
 
-from cleveragents.config.fields import COMPLAINT, Expression, Seconds, Section, as_tuple, distinct
+from cleveragents.config.fields import COMPLAINT, Expression, Section, as_tuple, distinct
+from cleveragents.config.rules import Seconds
 from cleveragents.values.json import json_value
 
 Count = Annotated[int, Field(gt=0)]

@@ -1,8 +1,9 @@
 """Named contexts: a folder on disk with a conversation, a state, a global context and metadata.
 
 ``context`` is what a program uses; ``root`` is the folder of all contexts; ``context_folder`` is that of one, and
-``messages_file`` and ``state_file`` are the two files in it; ``transfer`` is the export document. Each is imported when
-it is first used: a list of contexts needs no manager.
+``messages_file``, ``state_file`` and ``damaged_file`` are the files in it. ``damage`` holds every sentence about what
+cannot be read, ``repair`` sets it aside; ``transfer`` is the export document. Each is imported when it is first used: a
+list of contexts needs no manager.
 """
 
 from __future__ import annotations

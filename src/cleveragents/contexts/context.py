@@ -10,9 +10,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from cleveragents.contexts import root as store
 from cleveragents.contexts import transfer
 from cleveragents.contexts.context_folder import ContextFolder
+from cleveragents.contexts.damage import Told, with_advice
+from cleveragents.contexts.damaged_file import damaged_file
 from cleveragents.contexts.message import ContextMessage, new_message
 from cleveragents.contexts.messages_file import (
     MESSAGES_FILE,
@@ -22,13 +23,22 @@ from cleveragents.contexts.messages_file import (
     read_all,
     read_last,
     refuse_unreadable,
-    set_aside_file,
 )
 from cleveragents.contexts.repair import repair
-from cleveragents.contexts.state_file import DOCUMENT_FILE, Document
+from cleveragents.contexts.root import (
+    contexts_root,
+    create_context,
+    is_context,
+    is_empty,
+    move_context,
+    name_reserved,
+    remove_context,
+)
+from cleveragents.contexts.state_file import STATE_FILE, ContextState
 from cleveragents.disk import locks
 from cleveragents.disk.export_file import write_export
 from cleveragents.disk.files import replace_file, storage_errors, sync_file, sync_folder
+from cleveragents.disk.locks import TURN_WAIT, WRITE_WAIT
 from cleveragents.errors import (
     ContextBusyError,
     ContextDamagedError,
@@ -36,15 +46,11 @@ from cleveragents.errors import (
     ContextExistsError,
     ContextNotFoundError,
     InvalidSettingError,
-    InvalidValueError,
 )
 from cleveragents.values.json import dump_json, json_object, whole_number
-from cleveragents.values.merge import Removal, merged
+from cleveragents.values.merge import Removal, checked_removals, merged
 from cleveragents.values.names import context_name
-from cleveragents.values.text import clean_text, terminal_text
-
-TURN_WAIT = 30.0
-"""Seconds to wait for another run's turn, unless a caller says otherwise."""
+from cleveragents.values.text import terminal_text
 
 
 class ContextManager:
@@ -70,15 +76,14 @@ class ContextManager:
         on_damage: Callable[[str], object] | None = None,
     ) -> None:
         name = context_name(name)
-        self._on_damage = on_damage or _log_damage
-        self._told: set[str] = set()
-        self._folder = ContextFolder(store.contexts_root() if root is None else Path(root), name)
+        self._told = Told(on_damage)
+        self._folder = ContextFolder(contexts_root() if root is None else Path(root), name)
         while not self._found(or_empty=not create):
             if not create:
                 raise self._folder.not_found()
-            files = {DOCUMENT_FILE: Document().as_bytes(), MESSAGES_FILE: b""}
+            files = {STATE_FILE: ContextState().as_bytes(), MESSAGES_FILE: b""}
             try:
-                store.create(self._folder.root, name, files)
+                create_context(self._folder.root, name, files)
             except ContextExistsError as error:
                 if error.taken != name:
                     raise
@@ -106,11 +111,11 @@ class ContextManager:
 
     def exists(self) -> bool:
         """Whether anything was ever saved in it: False for one just made or deleted, True after the first change."""
-        folder = self._folder
-        if not store.find(folder.root, folder.name):
+        folder, messages = self._folder, self._folder.messages_file
+        if not is_context(folder.root, folder.name):
             return False
         try:
-            return folder.messages.stat().st_size > 0 or set_aside_file(folder.messages).exists() or self.revision > 0
+            return messages.stat().st_size > 0 or damaged_file(messages).exists() or self.revision > 0
         except ContextNotFoundError:
             return False
         except (OSError, ContextError):
@@ -133,9 +138,9 @@ class ContextManager:
         message = new_message(role, content, metadata, timestamp)
         line = message.as_line()
         with self._folder.locked():
-            told = append(self._folder.messages, line)
+            told = append(self._folder.messages_file, line)
         if told:
-            self._tell(told)
+            self._told.tell(self.name, told)
         return message
 
     @property
@@ -162,7 +167,7 @@ class ContextManager:
     @property
     def state(self) -> dict[str, Any]:
         """The state, a copy read from disk at each access."""
-        return self._folder.read_document().state
+        return self._folder.read_state().state
 
     def update_state(self, changes: Mapping[str, Any], removed: Iterable[Removal] = ()) -> None:
         """Merge ``changes`` into the state, nested mappings per nested key; take away ``removed`` keys or paths."""
@@ -171,7 +176,7 @@ class ContextManager:
     @property
     def global_context(self) -> dict[str, Any]:
         """The global context, a copy read from disk at each access."""
-        return self._folder.read_document().global_context
+        return self._folder.read_state().global_context
 
     def update_global_context(self, changes: Mapping[str, Any], removed: Iterable[Removal] = ()) -> None:
         """Merge ``changes`` into the global context as ``update_state`` does."""
@@ -180,7 +185,7 @@ class ContextManager:
     @property
     def metadata(self) -> dict[str, Any]:
         """The metadata, a copy read from disk at each access."""
-        return self._folder.read_document().metadata
+        return self._folder.read_state().metadata
 
     def update_metadata(self, changes: Mapping[str, Any], removed: Iterable[Removal] = ()) -> None:
         """Merge ``changes`` into the metadata as ``update_state`` does."""
@@ -189,12 +194,12 @@ class ContextManager:
     @property
     def created_at(self) -> datetime:
         """When the context was made; aware, in UTC."""
-        return self._folder.read_document().created_at
+        return self._folder.read_state().created_at
 
     @property
     def revision(self) -> int:
         """How often state, global context or metadata were changed, or the conversation cleared."""
-        return self._folder.read_document().revision
+        return self._folder.read_state().revision
 
     # --- as a whole -------------------------------------------------------------------------------------
 
@@ -202,17 +207,17 @@ class ContextManager:
         """Have everything on disk, which it is after every change already; what other processes wrote stays."""
         self._folder.check()
         with storage_errors(self.directory):
-            sync_file(self._folder.messages)
-            sync_file(self._folder.document)
+            sync_file(self._folder.messages_file)
+            sync_file(self._folder.state_file)
             sync_folder(self.directory)
 
     def reload(self) -> None:
         """Go on with the context that has this name now, even if it is another one than before."""
         folder = ContextFolder(self._folder.root, self.name)
-        if not store.find(folder.root, folder.name):
+        if not is_context(folder.root, folder.name):
             raise folder.not_found()
         self._folder = folder
-        self._told.clear()
+        self._told.forget()
         folder.check()
 
     def clear(self, everything: bool = False) -> None:
@@ -221,34 +226,34 @@ class ContextManager:
         Takes no turn, so that a turn may do it; outside of one, enter ``turn`` so as not to empty another's half-way.
         """
         with self._folder.locked():
-            refuse_unreadable(self._folder.messages, look_at_end(self._folder.messages))
-            document = self._folder.read_document()
+            refuse_unreadable(self._folder.messages_file, look_at_end(self._folder.messages_file))
+            stored = self._folder.read_state()
             if everything:
-                document.state, document.global_context, document.metadata = {}, {}, {}
-            self._folder.replace_document(document)
-            with storage_errors(self._folder.messages):
-                set_aside_file(self._folder.messages).unlink(missing_ok=True)
-                replace_file(self._folder.messages, b"")
+                stored.state, stored.global_context, stored.metadata = {}, {}, {}
+            self._folder.replace_state(stored)
+            with storage_errors(self._folder.messages_file):
+                damaged_file(self._folder.messages_file).unlink(missing_ok=True)
+                replace_file(self._folder.messages_file, b"")
 
     def delete(self) -> None:
         """Remove the folder and everything in it, damaged or not; a symbolic link is removed, not followed."""
         with self._folder.locked(even_if_damaged=True):
-            store.remove(self._folder.root, self.name)
+            remove_context(self._folder.root, self.name)
 
     def rename(self, new_name: str) -> None:
         """Give the context another name. Raises ContextExistsError, and ContextBusyError while a run is using it."""
         folder = ContextFolder(self._folder.root, context_name(new_name))
         with (
             self.turn(wait=0),
-            store.name_reserved(folder.root, folder.name, but=self.name),
+            name_reserved(folder.root, folder.name, but=self.name),
             self._folder.locked(even_if_damaged=True),
         ):
-            store.move(folder.root, self.name, folder.name)
+            move_context(folder.root, self.name, folder.name)
         self._folder = folder
 
     def copy(self, new_name: str) -> ContextManager:
         """A new context with everything that is in this one. Raises ContextExistsError."""
-        return self._make(self._snapshot(), new_name, self._folder.root, self._on_damage)
+        return self._make(self._snapshot(), new_name, self._folder.root, self._told.listener)
 
     def damage(self) -> list[str]:
         """What ``repair`` would do, a sentence each; reads everything and changes nothing."""
@@ -266,7 +271,7 @@ class ContextManager:
         """Have the context's one turn inside the block; it ends with the process if that dies.
 
         Raises ContextBusyError when another run does not finish within ``wait`` seconds. It may be entered in a
-        worker thread: setting ``cancelled`` ends the waiting at once, with the same error.
+        worker thread and left in another: setting ``cancelled`` ends the waiting at once, with the same error.
         """
         if isinstance(wait, bool) or not isinstance(wait, int | float) or not 0 <= wait < math.inf:
             raise InvalidSettingError(f"the time to wait must be 0 or more seconds, not {wait!r:.60}")
@@ -323,24 +328,24 @@ class ContextManager:
         replace: bool | None = None,
     ) -> ContextManager:
         name = context_name(name)
-        root = store.contexts_root() if root is None else Path(root)
-        store.create(root, name, transfer.files_of(snapshot), replace=replace)
+        root = contexts_root() if root is None else Path(root)
+        create_context(root, name, transfer.files_of(snapshot), replace=replace)
         return cls.open(name, root, on_damage=on_damage)
 
     def _snapshot(self) -> transfer.Snapshot:
         """Everything in the context as it is at one moment."""
-        with locks.held_if_there(self._folder.lock, store.LOCK_WAIT):
-            document = self._folder.read_document()
-            reading = read_all(self._folder.messages)
+        with locks.held_if_there(self._folder.lock, WRITE_WAIT):
+            state = self._folder.read_state()
+            reading = read_all(self._folder.messages_file)
         self._tell_problem(reading)
-        return transfer.Snapshot(self.name, document, reading.messages)
+        return transfer.Snapshot(self.name, state, reading.messages)
 
     # --- inside -----------------------------------------------------------------------------------------
 
     def _found(self, *, or_empty: bool) -> bool:
         """Whether there is a context of this name; the first one found is the one this manager is for."""
         folder = self._folder
-        if not store.find(folder.root, folder.name) or (not or_empty and store.is_empty(folder.path)):
+        if not is_context(folder.root, folder.name) or (not or_empty and is_empty(folder.path)):
             return False
         try:
             folder.check()
@@ -354,46 +359,23 @@ class ContextManager:
         # The conversation can be read without a state, but not another context's in place of this one's.
         with contextlib.suppress(ContextDamagedError):
             self._folder.check()
-        reading = self._folder.look(lambda: read(self._folder.messages))
+        reading = self._folder.look(lambda: read(self._folder.messages_file))
         if reading.torn:
             # Another process may be in the middle of writing that line: look again when it has finished.
-            with locks.held_if_there(self._folder.lock, store.LOCK_WAIT):
-                reading = self._folder.look(lambda: read(self._folder.messages))
+            with locks.held_if_there(self._folder.lock, WRITE_WAIT):
+                reading = self._folder.look(lambda: read(self._folder.messages_file))
         self._tell_problem(reading)
         return reading.messages
 
     def _update(self, section: str, changes: Mapping[str, Any], removed: Iterable[Removal]) -> None:
         changes = json_object(changes, section)
-        paths = _paths(removed)
+        gone = checked_removals(removed)
         with self._folder.locked():
-            if changes or paths:
-                document = self._folder.read_document()
-                setattr(document, section, merged(getattr(document, section), changes, paths))
-                self._folder.replace_document(document)
+            if changes or gone:
+                stored = self._folder.read_state()
+                setattr(stored, section, merged(getattr(stored, section), changes, gone))
+                self._folder.replace_state(stored)
 
     def _tell_problem(self, reading: Reading) -> None:
         if reading.problem:
-            self._tell(f"{reading.problem}; 'cleveragents context repair' sets aside what is broken")
-
-    def _tell(self, what: str) -> None:
-        if what not in self._told:
-            self._told.add(what)
-            self._on_damage(f"context {self.name!r}: {what}")
-
-
-def _paths(removed: Iterable[Removal]) -> list[tuple[str, ...]]:
-    if isinstance(removed, str):
-        raise InvalidValueError(f"must be a list of keys or paths; write [{removed!r:.60}]", "removed")
-    paths = []
-    for removal in removed:
-        path = (removal,) if isinstance(removal, str) else removal
-        if not isinstance(path, tuple | list) or not path or not all(isinstance(key, str) for key in path):
-            raise InvalidValueError(f"{removal!r:.60} is neither a key nor a path of keys", "removed")
-        paths.append(tuple(map(clean_text, path)))
-    return paths
-
-
-def _log_damage(what: str) -> None:
-    import logging
-
-    logging.getLogger("cleveragents.contexts").warning("%s", what)
+            self._told.tell(self.name, with_advice(reading.problem))

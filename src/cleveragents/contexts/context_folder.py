@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
 
-from cleveragents.contexts import root as store
 from cleveragents.contexts.messages_file import MESSAGES_FILE
-from cleveragents.contexts.state_file import DOCUMENT_FILE, Document, fingerprint, read_document
+from cleveragents.contexts.root import folder_of, lock_of, locked
+from cleveragents.contexts.state_file import STATE_FILE, ContextState, fingerprint, read_state
 from cleveragents.disk import locks
 from cleveragents.disk.files import replace_file, storage_errors
 from cleveragents.errors import ContextDamagedError, ContextError, ContextNotFoundError
@@ -24,11 +24,11 @@ class ContextFolder:
     def __init__(self, root: Path, name: str) -> None:
         self.root = root
         self.name = name
-        self.path = store.folder_of(root, name)
-        self.messages = self.path / MESSAGES_FILE
-        self.document = self.path / DOCUMENT_FILE
-        self.lock = store.lock_of(root, name)
-        self.turn_lock = store.lock_of(root, name, "turn")
+        self.path = folder_of(root, name)
+        self.messages_file = self.path / MESSAGES_FILE
+        self.state_file = self.path / STATE_FILE
+        self.lock = lock_of(root, name)
+        self.turn_lock = lock_of(root, name, "turn")
         self._id: str | None = None
         self._checked: tuple[int, int, bytes] | None = None
 
@@ -36,17 +36,17 @@ class ContextFolder:
         """The error that says that there is no such context."""
         return ContextNotFoundError(f"there is no context {self.name!r}; 'cleveragents context list' shows all")
 
-    def read_document(self) -> Document:
+    def read_state(self) -> ContextState:
         """What ``context.json`` holds. Raises ContextNotFoundError when the context is gone or another one."""
-        document = self.look(lambda: read_document(self.document))
+        state = self.look(lambda: read_state(self.state_file))
         if self._id is None:
-            self._id = document.id
-        elif self._id != document.id:
+            self._id = state.id
+        elif self._id != state.id:
             raise ContextNotFoundError(
                 f"the context {self.name!r} that was opened has been deleted or replaced; open or reload it to use "
                 "the one that has its name now"
             )
-        return document
+        return state
 
     def look(self, read: Callable[[], _T]) -> _T:
         """What ``read`` finds. A context that another process removes meanwhile is gone, not damaged."""
@@ -57,13 +57,13 @@ class ContextFolder:
             # The folder may have been another one at the first look.
             return read()
 
-    def replace_document(self, document: Document) -> None:
+    def replace_state(self, state: ContextState) -> None:
         """Write ``context.json`` anew, its revision one higher. The caller holds the lock."""
-        document.revision += 1
-        content = document.as_bytes()
-        with storage_errors(self.document):
+        state.revision += 1
+        content = state.as_bytes()
+        with storage_errors(self.state_file):
             self.remove_temporary_files()
-            replace_file(self.document, content)
+            replace_file(self.state_file, content)
 
     def remove_temporary_files(self) -> None:
         """Remove what a killed process left of a file it was replacing. The caller holds the lock."""
@@ -74,9 +74,9 @@ class ContextFolder:
 
     def check(self) -> None:
         """Raise ContextNotFoundError unless the context is there and the same as before; costs little if it is."""
-        found = fingerprint(self.document)
+        found = fingerprint(self.state_file)
         if found is None or found != self._checked:
-            self.read_document()
+            self.read_state()
             self._checked = found
 
     @contextlib.contextmanager
@@ -86,7 +86,7 @@ class ContextFolder:
         ContextDamagedError is raised when ``context.json`` cannot be read, unless ``even_if_damaged``.
         """
         self.check_there()
-        with store.locked(self.lock, self.name):
+        with locked(self.lock, self.name):
             self.check_after_locking(self.lock, even_if_damaged=even_if_damaged)
             yield
 

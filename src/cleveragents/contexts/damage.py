@@ -1,12 +1,19 @@
-"""What to say, and to advise, when a file of a context cannot be opened or read."""
+"""Every sentence about damage: what of a context cannot be read, what was set aside, and what to do about it.
+
+Other modules find the damage; how it is told stands here. ``file`` is a file's name, ``path`` where it is, ``size`` is
+in bytes.
+"""
 
 from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 from cleveragents.errors import ContextDamagedError
+
+# --- a file that cannot be used -------------------------------------------------------------------------
 
 
 def unreadable(path: Path, error: OSError) -> ContextDamagedError:
@@ -24,3 +31,96 @@ def unreadable(path: Path, error: OSError) -> ContextDamagedError:
         reason = "is not a regular file"
         advice = "move it away, then 'cleveragents context repair' makes a new one"
     return ContextDamagedError(f"{path} {reason}{advice and '; '}{advice}")
+
+
+def no_message_readable(path: Path) -> ContextDamagedError:
+    """The error for a conversation in which there is something, and none of it is a message."""
+    return ContextDamagedError(f"nothing in {path} can be read; 'cleveragents context repair' can set it aside")
+
+
+def state_unreadable(path: Path, reason: str) -> ContextDamagedError:
+    """The error for a ``context.json`` that is not what it should be."""
+    return ContextDamagedError(f"{path} cannot be read: {reason}; 'cleveragents context repair' can set it aside")
+
+
+# --- a conversation of which some can be read -----------------------------------------------------------
+
+
+def nothing_readable(file: str) -> str:
+    """What a list says of a conversation in which nothing can be read."""
+    return f"nothing in {file} can be read"
+
+
+def torn_last_line(file: str, size: int) -> str:
+    """What is wrong with a conversation whose last line was broken off after ``size`` bytes."""
+    return f"the last line of {file} is broken off ({size} bytes)"
+
+
+def bad_lines(file: str, count: int, reason: str) -> str:
+    """What is wrong with a conversation with ``count`` bad lines within it; ``reason`` is that of the first."""
+    return f"{'1 line' if count == 1 else f'{count} lines'} of {file} cannot be read ({reason})"
+
+
+def with_advice(problem: str) -> str:
+    """One of the problems above as a reader of the conversation is told of it."""
+    return f"{problem}; 'cleveragents context repair' sets aside what is broken"
+
+
+def torn_last_line_set_aside(file: str, size: int, to: Path) -> str:
+    """What is told when the next message is written after a line that was broken off."""
+    return f"the last line of {file} was broken off; what is left of it ({size} bytes) was set aside in {to}"
+
+
+# --- what repair does -----------------------------------------------------------------------------------
+
+
+def messages_missing(file: str) -> str:
+    """There is no file for the conversation."""
+    return f"{file} is missing: an empty one takes its place"
+
+
+def all_messages_moved(file: str, size: int, to: Path) -> str:
+    """No message can be read."""
+    return f"{file}: nothing in it can be read: all of it ({size} bytes) moved to {to.name}"
+
+
+def lines_moved(file: str, count: int, of: int, size: int, to: Path) -> str:
+    """``count`` lines ``of`` so many are no messages."""
+    return f"{file}: {count} of {of} lines cannot be read: they ({size} bytes) moved to {to.name}"
+
+
+def state_missing(file: str) -> str:
+    """There is no ``context.json``."""
+    return f"{file} is missing: one with an empty state takes its place"
+
+
+def state_moved(file: str, size: int, to: Path) -> str:
+    """What is in ``context.json`` cannot be read."""
+    return f"{file} cannot be read: all of it ({size} bytes) moved to {to.name}"
+
+
+# --- whom it is told ------------------------------------------------------------------------------------
+
+
+class Told:
+    """Tells each finding about a context once: to ``listener``, without one as a warning in the log."""
+
+    def __init__(self, listener: Callable[[str], object] | None) -> None:
+        self.listener = listener
+        self._already: set[str] = set()
+
+    def tell(self, name: str, what: str) -> None:
+        """Tell ``what`` of the context ``name``, unless that was told already."""
+        if what not in self._already:
+            self._already.add(what)
+            (self.listener or _log)(f"context {name!r}: {what}")
+
+    def forget(self) -> None:
+        """Tell everything anew, for it is about another context."""
+        self._already.clear()
+
+
+def _log(what: str) -> None:
+    import logging
+
+    logging.getLogger("cleveragents.contexts").warning("%s", what)

@@ -9,8 +9,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from cleveragents.conversation.content import content_text
+from cleveragents.conversation.reserved import TOOL_CALLS, reserved
 from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import dump_json, json_object, json_value, load_record
+from cleveragents.values.times import time_text
 
 ROLES = ("user", "assistant", "system", "tool")
 
@@ -19,7 +21,8 @@ ROLES = ("user", "assistant", "system", "tool")
 class ContextMessage:
     """A message as it is stored. ``timestamp`` is aware, in UTC.
 
-    ``content`` is text or a list of parts; None only for an assistant's message whose metadata has ``tool_calls``.
+    ``content`` is text or a list of parts; None only for an assistant's message whose metadata has ``tool_calls``,
+    written by a user or, under our own key, taken over from a session.
     """
 
     role: str
@@ -78,30 +81,25 @@ def message_of_line(line: bytes) -> ContextMessage:
     return message_of(load_record(line))
 
 
-def time_text(time: datetime) -> str:
-    """An aware UTC time as ISO 8601 with microseconds."""
-    return time.isoformat(timespec="microseconds")
-
-
-def parse_time(text: Any) -> datetime:
-    """The aware UTC time that ISO 8601 ``text`` with an offset stands for. Raises InvalidValueError."""
+def parse_time(text: Any, where: str = "timestamp") -> datetime:
+    """The aware UTC time of ISO 8601 ``text`` with an offset. Raises InvalidValueError, which names ``where``."""
     try:
-        return _utc(datetime.fromisoformat(text))
+        return _utc(datetime.fromisoformat(text), where)
     except (TypeError, ValueError) as error:
         if isinstance(error, InvalidValueError):
             raise
-        raise InvalidValueError(f"{text!r:.60} is not a time in ISO 8601", "timestamp") from None
+        raise InvalidValueError(f"{text!r:.60} is not a time in ISO 8601", where) from None
 
 
-def _utc(time: datetime) -> datetime:
+def _utc(time: datetime, where: str = "timestamp") -> datetime:
     if not isinstance(time, datetime):
-        raise InvalidValueError(f"must be a datetime, not {type(time).__name__}", "timestamp")
+        raise InvalidValueError(f"must be a datetime, not {type(time).__name__}", where)
     if time.utcoffset() is None:
-        raise InvalidValueError("must say its time zone; use an aware datetime", "timestamp")
+        raise InvalidValueError("must say its time zone; use an aware datetime", where)
     try:
         return time.astimezone(UTC)
     except OverflowError:
-        raise InvalidValueError(f"{time} is out of range", "timestamp") from None
+        raise InvalidValueError(f"{time} is out of range", where) from None
 
 
 def _role(role: Any) -> str:
@@ -116,6 +114,6 @@ def _content(role: str, content: Any, metadata: Mapping[str, Any]) -> Any:
         return content
     if content is not None:
         raise InvalidValueError(f"must be text or a list of parts, not {type(content).__name__}", "content")
-    if role != "assistant" or not metadata.get("tool_calls"):
+    if role != "assistant" or not (metadata.get("tool_calls") or reserved(metadata, TOOL_CALLS)):
         raise InvalidValueError("only an assistant's message with tool_calls may be without", "content")
     return None

@@ -11,10 +11,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cleveragents.contexts.damage import unreadable
+from cleveragents.contexts import damage
+from cleveragents.contexts.damaged_file import damaged_file, set_aside
 from cleveragents.contexts.message import ContextMessage, message_of_line
-from cleveragents.disk.files import append_file, open_file, storage_errors, write_all
-from cleveragents.errors import ContextDamagedError, InvalidValueError
+from cleveragents.disk.files import open_file, storage_errors, write_all
+from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import load_json
 
 MESSAGES_FILE = "messages.jsonl"
@@ -45,13 +46,11 @@ class Reading:
     def problem(self) -> str | None:
         """What is wrong with the file, in words; None when nothing is."""
         if self.nothing_readable:
-            return f"nothing in {MESSAGES_FILE} can be read"
+            return damage.nothing_readable(MESSAGES_FILE)
         if self.torn:
-            return f"the last line of {MESSAGES_FILE} is broken off ({len(self.torn)} bytes)"
+            return damage.torn_last_line(MESSAGES_FILE, len(self.torn))
         if self.bad_lines:
-            count = len(self.bad_lines)
-            lines = "1 line" if count == 1 else f"{count} lines"
-            return f"{lines} of {MESSAGES_FILE} cannot be read ({self.bad_lines[0][1]})"
+            return damage.bad_lines(MESSAGES_FILE, len(self.bad_lines), self.bad_lines[0][1])
         return None
 
 
@@ -97,7 +96,7 @@ def append(path: Path, line: bytes) -> str | None:
         except OSError as error:
             if path.is_file():
                 raise  # it may be read, but not written to
-            raise unreadable(path, error) from error
+            raise damage.unreadable(path, error) from error
         try:
             return _append(path, descriptor, line)
         finally:
@@ -111,10 +110,7 @@ def _append(path: Path, descriptor: int, line: bytes) -> str | None:
         line = b"\n" + line
     if end.torn:
         set_aside(path, [end.torn])
-        told = (
-            f"the last line of {path.name} was broken off; what is left of it ({len(end.torn)} bytes) was set aside "
-            f"in {set_aside_file(path)}"
-        )
+        told = damage.torn_last_line_set_aside(path.name, len(end.torn), damaged_file(path))
         size -= len(end.torn)
         os.ftruncate(descriptor, size)
     try:
@@ -129,16 +125,6 @@ def _append(path: Path, descriptor: int, line: bytes) -> str | None:
     return told
 
 
-def set_aside(path: Path, pieces: list[bytes]) -> None:
-    """Keep ``pieces`` of the damaged file ``path`` beside it."""
-    append_file(set_aside_file(path), b"".join(piece + b"\n" for piece in pieces))
-
-
-def set_aside_file(path: Path) -> Path:
-    """Where what was broken of the file ``path`` is kept."""
-    return path.with_name(f"{path.name}.damaged")
-
-
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[tuple[int, int]]:
     """A descriptor and the size of a file to read; not being able to read it is damage, never emptiness."""
@@ -147,7 +133,7 @@ def _opened(path: Path) -> Iterator[tuple[int, int]]:
         descriptor = open_file(path, os.O_RDONLY)
         yield descriptor, os.fstat(descriptor).st_size
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise damage.unreadable(path, error) from error
     finally:
         if descriptor >= 0:
             os.close(descriptor)
@@ -223,5 +209,5 @@ def _begins_a_record(tail: bytes) -> bool:
 def refuse_unreadable(path: Path, reading: Reading) -> Reading:
     """``reading``, unless nothing in the file could be read: ContextDamagedError."""
     if reading.nothing_readable:
-        raise ContextDamagedError(f"nothing in {path} can be read; 'cleveragents context repair' can set it aside")
+        raise damage.no_message_readable(path)
     return reading

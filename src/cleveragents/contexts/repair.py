@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+from cleveragents.contexts import damage
 from cleveragents.contexts.context_folder import ContextFolder
-from cleveragents.contexts.damage import unreadable
-from cleveragents.contexts.messages_file import set_aside, set_aside_file, sorted_out
-from cleveragents.contexts.state_file import Document, read_document
+from cleveragents.contexts.damaged_file import damaged_file, set_aside
+from cleveragents.contexts.messages_file import sorted_out
+from cleveragents.contexts.state_file import ContextState, read_state
 from cleveragents.disk.files import read_file, replace_file, storage_errors
 from cleveragents.errors import ContextDamagedError
 
@@ -22,9 +23,9 @@ def repair(folder: ContextFolder, *, really: bool) -> list[str]:
     with storage_errors(folder.path, "repair"):
         if really:
             folder.remove_temporary_files()
-        messages = _repair_messages(folder.messages, really=really)
-        document = _repair_document(folder, really=really)
-    return [sentence for sentence in (messages, document) if sentence]
+        messages = _repair_messages(folder.messages_file, really=really)
+        state = _repair_state(folder, really=really)
+    return [sentence for sentence in (messages, state) if sentence]
 
 
 def _repair_messages(path: Path, *, really: bool) -> str | None:
@@ -32,27 +33,29 @@ def _repair_messages(path: Path, *, really: bool) -> str | None:
     if data is None:
         if really:
             replace_file(path, b"")
-        return f"{path.name} is missing: an empty one takes its place"
+        return damage.messages_missing(path.name)
     reading = sorted_out(data)
     broken = [line for line, _ in reading.bad_lines] + ([reading.torn] if reading.torn else [])
     if not broken:
         return None
     if reading.nothing_readable:
-        kept, broken, what = [], [data], "nothing in it can be read: all of it"
+        kept, broken = [], [data]
+        what = damage.all_messages_moved(path.name, len(data), damaged_file(path))
     else:
         gone = set(broken)
         kept = [line for line in data.split(b"\n") if line.strip() and line not in gone]
-        what = f"{len(broken)} of {len(broken) + len(kept)} lines cannot be read: they"
+        size = sum(map(len, broken))
+        what = damage.lines_moved(path.name, len(broken), len(broken) + len(kept), size, damaged_file(path))
     if really:
         set_aside(path, broken)
         replace_file(path, b"".join(line + b"\n" for line in kept))
-    return f"{path.name}: {what} ({sum(map(len, broken))} bytes) moved to {set_aside_file(path).name}"
+    return what
 
 
-def _repair_document(folder: ContextFolder, *, really: bool) -> str | None:
-    path = folder.document
+def _repair_state(folder: ContextFolder, *, really: bool) -> str | None:
+    path = folder.state_file
     try:
-        read_document(path)
+        read_state(path)
     except ContextDamagedError:
         data = _content(path)
     else:
@@ -60,12 +63,12 @@ def _repair_document(folder: ContextFolder, *, really: bool) -> str | None:
     if really:
         if data is not None:
             set_aside(path, [data])
-        first = sorted_out(_content(folder.messages) or b"").messages[:1]
+        first = sorted_out(_content(folder.messages_file) or b"").messages[:1]
         created_at = first[0].timestamp if first else datetime.now(UTC)
-        replace_file(path, Document(created_at=created_at, revision=1).as_bytes())
+        replace_file(path, ContextState(created_at=created_at, revision=1).as_bytes())
     if data is None:
-        return f"{path.name} is missing: one with an empty state takes its place"
-    return f"{path.name} cannot be read: all of it ({len(data)} bytes) moved to {set_aside_file(path).name}"
+        return damage.state_missing(path.name)
+    return damage.state_moved(path.name, len(data), damaged_file(path))
 
 
 def _content(path: Path) -> bytes | None:
@@ -74,4 +77,4 @@ def _content(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise damage.unreadable(path, error) from error

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -11,15 +12,13 @@ from pathlib import Path
 
 from cleveragents.contexts.damage import unreadable
 from cleveragents.contexts.messages_file import MESSAGES_FILE, look_at_end
-from cleveragents.contexts.state_file import DOCUMENT_FILE, read_document
+from cleveragents.contexts.state_file import STATE_FILE, read_state
 from cleveragents.disk import locks
 from cleveragents.disk.files import exchange, make_folder, remove_tree, replace_file, storage_errors, sync_folder
 from cleveragents.disk.home import data_home
+from cleveragents.disk.locks import WRITE_WAIT
 from cleveragents.errors import ContextBusyError, ContextError, ContextExistsError, InvalidNameError, StorageError
 from cleveragents.values.names import context_name, same_but_for_case
-
-LOCK_WAIT = 30.0
-"""Seconds to wait for another process's write, which takes milliseconds unless that process was stopped."""
 
 # No context's name begins with a dot or contains "~", so none of these can be one.
 _LOCKS, _NEW, _OLD, _GONE = ".locks", ".new-", ".old-", ".gone-"
@@ -61,16 +60,17 @@ def describe_contexts(root: Path | None = None) -> list[ContextInfo]:
     return [_describe(root, name) for name in list_contexts(root)]
 
 
-def find(root: Path, name: str) -> bool:
+def is_context(root: Path, name: str) -> bool:
     """Whether there is a context of exactly this name, also where the file system ignores case."""
     folder = folder_of(root, name)
     try:
-        folder.lstat()
+        found = folder.lstat()
     except (FileNotFoundError, NotADirectoryError):
         return False
     except OSError as error:
         raise StorageError(f"cannot read {root}: {error.strerror or error}") from error
-    if not folder.is_symlink() and not folder.is_dir():
+    # Not asked anew: another process may delete it at any moment.
+    if not stat.S_ISLNK(found.st_mode) and not stat.S_ISDIR(found.st_mode):
         raise StorageError(f"{folder} is not a folder; move it away or choose another name")
     other = folder_of(root, name.swapcase())
     if other != folder and os.path.lexists(other) and folder.samefile(other):
@@ -78,7 +78,7 @@ def find(root: Path, name: str) -> bool:
     return True
 
 
-def create(root: Path, name: str, files: Mapping[str, bytes], *, replace: bool | None = None) -> None:
+def create_context(root: Path, name: str, files: Mapping[str, bytes], *, replace: bool | None = None) -> None:
     """Make the context ``name`` of ``files``, whole or not at all; with ``replace`` in place of one that is there.
 
     Raises ContextExistsError when the name is taken, or would be where case is ignored; unless ``replace`` is None,
@@ -120,20 +120,20 @@ def name_reserved(root: Path, name: str, but: str) -> Iterator[None]:
         yield
 
 
-def move(root: Path, name: str, new_name: str) -> None:
+def move_context(root: Path, name: str, new_name: str) -> None:
     """Give a context another name. The caller holds its locks, and has reserved the new name."""
     folder_of(root, name).rename(folder_of(root, new_name))
-    discard_locks(root, name)
+    _discard_locks(root, name)
     sync_folder(root)
 
 
-def remove(root: Path, name: str) -> None:
+def remove_context(root: Path, name: str) -> None:
     """Remove a context, whatever is in it. The caller holds its lock."""
     folder, gone = folder_of(root, name), root / f"{_GONE}{os.urandom(8).hex()}"
     with storage_errors(folder, "delete"):
         # Renamed first: from one moment to the next it is gone as a whole, even if removing it takes time.
         folder.rename(gone)
-        discard_locks(root, name)
+        _discard_locks(root, name)
         sync_folder(root)
     try:
         remove_tree(gone)
@@ -149,10 +149,10 @@ def remove(root: Path, name: str) -> None:
 def locked(path: Path, name: str) -> Iterator[None]:
     """Hold the lock ``path`` that guards the writes of the context ``name``. Raises ContextBusyError."""
     with storage_errors(path, "lock"):
-        descriptor = locks.acquire(path, LOCK_WAIT)
+        descriptor = locks.acquire(path, WRITE_WAIT)
     if descriptor is None:
         raise ContextBusyError(
-            f"context {name!r} is being written by another process, which did not finish within {LOCK_WAIT:g} s"
+            f"context {name!r} is being written by another process, which did not finish within {WRITE_WAIT:g} s"
         )
     try:
         yield
@@ -162,16 +162,16 @@ def locked(path: Path, name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _root_locked(root: Path) -> Iterator[None]:
-    descriptor = locks.acquire(root / _LOCKS / "~", LOCK_WAIT)
+    descriptor = locks.acquire(root / _LOCKS / "~", WRITE_WAIT)
     if descriptor is None:
-        raise ContextBusyError(f"{root} is locked by another process, which did not finish within {LOCK_WAIT:g} s")
+        raise ContextBusyError(f"{root} is locked by another process, which did not finish within {WRITE_WAIT:g} s")
     try:
         yield
     finally:
         locks.release(descriptor)
 
 
-def discard_locks(root: Path, name: str) -> None:
+def _discard_locks(root: Path, name: str) -> None:
     """Remove the lock files of a context that is no more. The caller holds its lock."""
     for kind in ("", "turn"):
         locks.discard(lock_of(root, name, kind))
@@ -265,9 +265,9 @@ def _describe(root: Path, name: str) -> ContextInfo:
     try:
         messages = (folder / MESSAGES_FILE).stat()
         size = messages.st_size
-        changed = max(messages.st_mtime, (folder / DOCUMENT_FILE).stat().st_mtime)
+        changed = max(messages.st_mtime, (folder / STATE_FILE).stat().st_mtime)
         updated_at = datetime.fromtimestamp(changed, UTC)
-        read_document(folder / DOCUMENT_FILE)
+        read_state(folder / STATE_FILE)
         problem = look_at_end(folder / MESSAGES_FILE).problem
     except OSError as error:
         problem = str(unreadable(Path(error.filename), error))

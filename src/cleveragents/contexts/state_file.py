@@ -10,13 +10,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cleveragents.contexts.damage import unreadable
-from cleveragents.contexts.message import parse_time, time_text
+from cleveragents.contexts import damage
+from cleveragents.contexts.message import parse_time
 from cleveragents.disk.files import open_file, read_file
-from cleveragents.errors import ContextDamagedError, ContextError, InvalidValueError
+from cleveragents.errors import ContextError, InvalidValueError
 from cleveragents.values.json import load_record
+from cleveragents.values.times import time_text
 
-DOCUMENT_FILE = "context.json"
+STATE_FILE = "context.json"
 VERSION = 1
 SECTIONS = ("state", "global_context", "metadata")
 
@@ -24,7 +25,7 @@ _HEAD_BYTES = 64
 
 
 @dataclass(slots=True)
-class Document:
+class ContextState:
     """What ``context.json`` holds. ``revision`` counts its changes, 0 for a context just made.
 
     ``id`` tells a context from a later one of the same name.
@@ -49,17 +50,16 @@ class Document:
         return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False).encode() + b"\n"
 
 
-def read_document(path: Path) -> Document:
+def read_state(path: Path) -> ContextState:
     """The file's content. Raises ContextDamagedError when it cannot be read, ContextError when it is too new."""
     try:
-        return _document(load_record(read_file(path)))
+        return _state(load_record(read_file(path)))
     except OSError as error:
-        raise unreadable(path, error) from error
+        raise damage.unreadable(path, error) from error
     except InvalidValueError as error:
-        reason = str(error)
+        raise damage.state_unreadable(path, str(error)) from None
     except _NewerVersionError as error:
         raise ContextError(f"{path} was written by a newer version of cleveragents ({error}); use that one") from None
-    raise ContextDamagedError(f"{path} cannot be read: {reason}; 'cleveragents context repair' can set it aside")
 
 
 def fingerprint(path: Path) -> tuple[int, int, bytes] | None:
@@ -84,7 +84,7 @@ class _NewerVersionError(Exception):
     """The file's version is beyond ours."""
 
 
-def _document(value: Any) -> Document:
+def _state(value: Any) -> ContextState:
     if not isinstance(value, dict):
         raise InvalidValueError("not a JSON object")
     version = value.get("version")
@@ -99,7 +99,7 @@ def _document(value: Any) -> Document:
     if not isinstance(identity, str):
         raise InvalidValueError("must be text", "id")
     sections = {section: _section(value, section) for section in SECTIONS}
-    return Document(identity, parse_time(value.get("created_at")), revision, **sections)
+    return ContextState(identity, parse_time(value.get("created_at"), "created_at"), revision, **sections)
 
 
 def _section(value: Mapping[str, Any], section: str) -> dict[str, Any]:

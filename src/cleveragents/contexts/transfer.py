@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from cleveragents.contexts.message import ContextMessage, message_of, parse_time, time_text
+from cleveragents.contexts.message import ContextMessage, message_of, parse_time
 from cleveragents.contexts.messages_file import MESSAGES_FILE
-from cleveragents.contexts.state_file import DOCUMENT_FILE, SECTIONS, Document
+from cleveragents.contexts.state_file import SECTIONS, STATE_FILE, ContextState
 from cleveragents.disk.files import storage_errors
 from cleveragents.errors import ContextImportError, InvalidValueError
 from cleveragents.values.canonical import checksum
-from cleveragents.values.json import json_record, load_json
+from cleveragents.values.json import IMPORT_LIMIT, json_record, load_json
+from cleveragents.values.times import time_text
 
 FORMAT, VERSION = "cleveragents.context", 1
-MAX_IMPORT_BYTES = 256 * 2**20
-"""The largest export file that is read, in bytes."""
 
 _KEYS = ("format", "version", "name", "created_at", *SECTIONS, "messages", "checksum")
 
@@ -31,7 +30,7 @@ class Snapshot:
     """Everything in a context at one moment, under the name it had."""
 
     name: str
-    document: Document
+    state: ContextState
     messages: list[ContextMessage]
 
 
@@ -41,8 +40,8 @@ def export_document(snapshot: Snapshot) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         "name": snapshot.name,
-        "created_at": time_text(snapshot.document.created_at),
-        **{section: getattr(snapshot.document, section) for section in SECTIONS},
+        "created_at": time_text(snapshot.state.created_at),
+        **{section: getattr(snapshot.state, section) for section in SECTIONS},
         "messages": [message.as_dict() for message in snapshot.messages],
     }
     # What a hand-edited file brought in is put in order here, so that it is exported as it will be imported.
@@ -53,14 +52,14 @@ def export_document(snapshot: Snapshot) -> dict[str, Any]:
 def read_export(path: Path) -> Snapshot:
     """The content of an export file, checked in full. Raises ContextImportError naming what is wrong."""
     with storage_errors(path, "read"), path.open("rb") as file:
-        content = file.read(MAX_IMPORT_BYTES + 1)
+        content = file.read(IMPORT_LIMIT + 1)
     return read_export_bytes(content, str(path))
 
 
 def read_export_bytes(content: bytes, what: str) -> Snapshot:
     """As ``read_export``; ``what`` names the source in errors."""
-    if len(content) > MAX_IMPORT_BYTES:
-        raise ContextImportError(f"{what} is larger than {MAX_IMPORT_BYTES // 2**20} MiB, the most that is imported")
+    if len(content) > IMPORT_LIMIT:
+        raise ContextImportError(f"{what} is larger than {IMPORT_LIMIT // 2**20} MiB, the most that is imported")
     try:
         return _snapshot(load_json(content.removeprefix(b"\xef\xbb\xbf")))
     except InvalidValueError as error:
@@ -69,9 +68,9 @@ def read_export_bytes(content: bytes, what: str) -> Snapshot:
 
 def files_of(snapshot: Snapshot) -> dict[str, bytes]:
     """The files of a new context that holds what ``snapshot`` does."""
-    old = snapshot.document
+    old = snapshot.state
     # A new context with an id of its own; revision 1, since all this was saved once, even where it is empty.
-    new = Document(
+    new = ContextState(
         created_at=old.created_at,
         revision=1,
         state=old.state,
@@ -79,7 +78,7 @@ def files_of(snapshot: Snapshot) -> dict[str, bytes]:
         metadata=old.metadata,
     )
     return {
-        DOCUMENT_FILE: new.as_bytes(),
+        STATE_FILE: new.as_bytes(),
         MESSAGES_FILE: b"".join(message.as_line() for message in snapshot.messages),
     }
 
@@ -103,8 +102,8 @@ def _snapshot(value: Any) -> Snapshot:
         if not isinstance(checked[section], dict):
             raise InvalidValueError("must be a JSON object", section)
     sections = {section: checked[section] for section in SECTIONS}
-    document = Document(created_at=_time(checked["created_at"], "created_at"), **sections)
-    return Snapshot(checked["name"], document, [_message(item, n) for n, item in enumerate(checked["messages"])])
+    state = ContextState(created_at=parse_time(checked["created_at"], "created_at"), **sections)
+    return Snapshot(checked["name"], state, [_message(item, n) for n, item in enumerate(checked["messages"])])
 
 
 def _checked(document: dict[str, Any]) -> dict[str, Any]:
@@ -126,13 +125,6 @@ def _check_version(version: Any) -> None:
         raise InvalidValueError(f"{version!r:.60} is no version", "version")
     if version > VERSION:
         raise InvalidValueError(f"{version} was made by a newer version of cleveragents", "version")
-
-
-def _time(value: Any, where: str) -> Any:
-    try:
-        return parse_time(value)
-    except InvalidValueError as error:
-        raise InvalidValueError(error.reason, where) from None
 
 
 def _message(value: Any, number: int) -> ContextMessage:

@@ -10,8 +10,11 @@ from cleveragents.values.json import dump_json
 NO_ANSWER = "[no answer]"
 """What stands for the answer to a question that got none, so that nobody takes it for open."""
 
-INTERRUPTED = "[interrupted]"
+CUT_OFF = "[interrupted]"
 """What marks text, or stands for a tool's result, that was cut off."""
+
+NOTHING = "[nothing]"
+"""What stands for content that is blank, where some text has to be."""
 
 
 class HistoryMessage(Protocol):

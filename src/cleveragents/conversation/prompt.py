@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from cleveragents.conversation.content import INTERRUPTED, NO_ANSWER, HistoryMessage, content_text
+from cleveragents.conversation.content import CUT_OFF, NO_ANSWER, HistoryMessage, content_text
+from cleveragents.conversation.reserved import INTERRUPTED
 
 HISTORY_MESSAGES = 10
 """How many of the last messages go into a prompt, unless the configuration says otherwise."""
@@ -42,8 +43,8 @@ def format_prompt(
         text = content_text(message.content)
         if message.role == "assistant" and len(text) > assistant_limit:
             text = text[:assistant_limit] + "…"
-        if message.metadata.get("interrupted"):
-            text += f" {INTERRUPTED}"
+        if message.metadata.get(INTERRUPTED):
+            text += f" {CUT_OFF}"
         lines.append(f"{message.role}: {text}")
         if message.role == "user" and (following is None or following.role == "user"):
             lines.append(f"assistant: {NO_ANSWER}")

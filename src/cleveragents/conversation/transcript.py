@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from cleveragents.conversation.content import INTERRUPTED, NO_ANSWER, HistoryMessage, content_text
+from cleveragents.conversation.content import CUT_OFF, NO_ANSWER, HistoryMessage, content_text
+from cleveragents.conversation.reserved import FAILED, INTERRUPTED, reserved
 from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import dump_json, load_json
 
@@ -119,8 +120,8 @@ def _steps(messages: Sequence[StoredMessage]) -> Iterator[Step]:
     before = ""
     for message, calls in _with_calls(messages):
         text = content_text(message.content)
-        if message.metadata.get("interrupted"):
-            text = f"{text} {INTERRUPTED}".strip()
+        if message.metadata.get(INTERRUPTED):
+            text = f"{text} {CUT_OFF}".strip()
         text = "\n\n".join(part for part in (before, text) if part.strip())
         if calls:
             yield Step(text, calls)
@@ -141,7 +142,8 @@ def _with_calls(messages: Sequence[StoredMessage]) -> list[tuple[StoredMessage, 
             for _, results, calls_made in reversed(said):
                 call = next((each for each in calls_made if each.id == message.tool_call_id), None)
                 if call is not None and call.id not in results:
-                    results[call.id] = replace(call, result=content_text(message.content))
+                    failed = bool(reserved(message.metadata, FAILED))
+                    results[call.id] = replace(call, result=content_text(message.content), failed=failed)
                     break
     return [
         (message, tuple(results[call.id] for call in calls) if len(results) == len(calls) else ())

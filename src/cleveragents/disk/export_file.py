@@ -1,4 +1,4 @@
-"""Export files: a JSON document laid out for people, written whole or not at all."""
+"""Export files of contexts and sessions: a JSON document laid out for people, written whole or not at all."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ def export_bytes(document: dict[str, Any]) -> bytes:
 
 
 def write_export(document: dict[str, Any], path: Path, *, overwrite: bool) -> None:
-    """Write an export document to ``path``, whole or not at all. Raises StorageError."""
+    """Write an export document to ``path``, whole or not at all; over a link, what it leads to.
+
+    Raises StorageError when the disk refuses, for what is no file, and for one that is there unless ``overwrite``.
+    """
     content = export_bytes(document)
     if path.is_dir():
         raise StorageError(f"cannot export to {path}: it is a folder; give a file name")

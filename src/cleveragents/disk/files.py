@@ -1,4 +1,7 @@
-"""Files that a crash leaves whole, in folders only their owner can enter. Small functions; OSError says what failed."""
+"""Files that a crash leaves whole, in folders only their owner can enter.
+
+Each function raises the OSError that says what failed; ``storage_errors`` around it makes that a line for people.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,10 @@ def make_folder(path: Path) -> None:
 
 
 def open_file(path: Path, flags: int, *, create: bool = False) -> int:
-    """A descriptor of the regular file at ``path``; one that is created is open to its owner only."""
+    """A descriptor of the regular file at ``path``, opened with ``flags`` of ``os``, made if missing with ``create``.
+
+    One that is made is open to its owner only. Raises OSError for anything but a regular file, and never waits for one.
+    """
     while True:
         try:
             descriptor = os.open(path, flags | _CLOSE_ON_EXEC | _NO_WAIT)
@@ -72,7 +78,7 @@ def open_file(path: Path, flags: int, *, create: bool = False) -> int:
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of the regular file at ``path``."""
+    """The bytes of the regular file at ``path``. Raises OSError for anything else."""
     with open(open_file(path, os.O_RDONLY), "rb") as file:
         return file.read()
 
@@ -97,7 +103,8 @@ def append_file(path: Path, data: bytes) -> None:
 def replace_file(path: Path, data: bytes) -> None:
     """Make ``data`` the content of ``path``, whole or not at all; on disk when this returns.
 
-    A new file is open to its owner only; one that was there keeps its mode, and is refused when it is read-only.
+    A new file is open to its owner only; one that was there keeps its mode. Raises PermissionError when it is
+    read-only. Two at once do not mix: the content is that of one of them.
     """
     from tempfile import mkstemp
 
@@ -177,10 +184,13 @@ def remove_tree(path: Path) -> None:
 def exchange(first: Path, second: Path) -> bool:
     """Swap two names in one step, so that a crash leaves either both as they were or both swapped.
 
-    False, and nothing is changed, where the system or the file system has no such step.
+    False, and nothing is changed, where the system or the file system has no such step; OSError when it fails.
     """
     import ctypes
 
+    # The standard library has no such call. With two renames in its place there is a moment in which the first name
+    # leads nowhere: another process that looks then is told that there is no such thing, and after a kill in that
+    # moment it stays away until somebody puts it back.
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
     if rename is None:
         return False

@@ -1,11 +1,11 @@
-"""The only place where concrete classes are picked."""
+"""Opening the sessions of a database: the one that is named, or the one in the data home."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
 
 from cleveragents.disk.home import data_home
 from cleveragents.errors import InvalidSettingError
@@ -26,9 +26,9 @@ def open_sessions(url: str | None = None) -> SessionService:
 
     A context manager. Raises InvalidSettingError for a URL that names no database.
     """
-    from cleveragents.sessions.sql.store import SqlSessionRepository
+    from cleveragents.sessions.sql.store import SqlSessionStore
 
-    return SessionService(SqlSessionRepository(open_database(url)))
+    return SessionService(SqlSessionStore(open_database(url)))
 
 
 def open_database(url: str | None = None, schema: Schema = CURRENT) -> Database:
@@ -47,24 +47,33 @@ def open_database(url: str | None = None, schema: Schema = CURRENT) -> Database:
     options = dict(parse_qsl(parts.query))
     timeout = _seconds(options.pop("busy_timeout", BUSY_TIMEOUT))
     if parts.scheme in {"sqlite", "sqlite+pysqlite"}:
-        from cleveragents.sessions.sql.sqlite import SqliteDatabase
-
-        journal_mode = options.pop("journal_mode", "wal").lower()
-        path = parts.path.removeprefix("/")
-        if parts.netloc or options or path in {"", ":memory:"} or journal_mode not in {"wal", "delete"}:
-            raise InvalidSettingError(
-                "a SQLite database is named sqlite:///PATH, with ?busy_timeout=SECONDS and ?journal_mode=wal|delete "
-                "if need be; databases in memory are not supported"
-            )
-        return SqliteDatabase(Path(path), busy_timeout=timeout, journal_mode=journal_mode, schema=schema)
+        return _sqlite(parts, options, timeout, schema)
     if parts.scheme in {"postgresql", "postgres", "postgresql+psycopg"}:
-        from cleveragents.sessions.sql.postgresql import PostgresqlDatabase
-
-        target = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options, quote_via=quote), ""))
-        return PostgresqlDatabase(target, busy_timeout=timeout, schema=schema)
+        return _postgresql(parts, options, timeout, schema)
     raise InvalidSettingError(
         f"a database URL starts with sqlite:/// or postgresql+psycopg://, not with {url.partition(':')[0]!r:.40}"
     )
+
+
+def _sqlite(parts: SplitResult, options: dict[str, str], timeout: float, schema: Schema) -> Database:
+    from cleveragents.sessions.sql.sqlite import SqliteDatabase
+
+    journal_mode = options.pop("journal_mode", "wal").lower()
+    path = parts.path.removeprefix("/")
+    if parts.netloc or options or path in {"", ":memory:"} or journal_mode not in {"wal", "delete"}:
+        raise InvalidSettingError(
+            "a SQLite database is named sqlite:///PATH, with ?busy_timeout=SECONDS and ?journal_mode=wal|delete "
+            "if need be; databases in memory are not supported"
+        )
+    return SqliteDatabase(Path(path), busy_timeout=timeout, journal_mode=journal_mode, schema=schema)
+
+
+def _postgresql(parts: SplitResult, options: dict[str, str], timeout: float, schema: Schema) -> Database:
+    """Options that are not ours are the server's."""
+    from cleveragents.sessions.sql.postgresql import PostgresqlDatabase
+
+    target = urlunsplit(("postgresql", parts.netloc, parts.path, urlencode(options, quote_via=quote), ""))
+    return PostgresqlDatabase(target, busy_timeout=timeout, schema=schema)
 
 
 def _seconds(text: str | float) -> float:

@@ -12,7 +12,9 @@ from types import EllipsisType, TracebackType
 from typing import Any, Self
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage
+from cleveragents.conversation.reserved import IMPORTED_FROM
 from cleveragents.conversation.usage import TokenUsage, UsageEntry
+from cleveragents.disk.locks import TURN_WAIT
 from cleveragents.errors import (
     SessionAmbiguousError,
     SessionDamagedError,
@@ -20,28 +22,24 @@ from cleveragents.errors import (
     SessionImportError,
     SessionNotFoundError,
 )
-from cleveragents.sessions.document import read_document, session_of
+from cleveragents.sessions.document import read_document
 from cleveragents.sessions.filter import SessionFilter
+from cleveragents.sessions.plan import LinkedPlan, with_plan
 from cleveragents.sessions.session import (
     AutomationLevel,
-    LinkedPlan,
     Session,
     SessionSummary,
     message_draft,
     tag_list,
-    with_plan,
 )
 from cleveragents.sessions.session import automation_level as checked_level
 from cleveragents.sessions.statistics import Statistics, statistics
-from cleveragents.sessions.store import SessionRepository
+from cleveragents.sessions.store import SessionStore
 from cleveragents.values.ids import is_ulid, new_ulid, parse_ulid, parse_ulid_prefix
 from cleveragents.values.json import json_object, whole_number
 from cleveragents.values.merge import Removal, merged
 from cleveragents.values.text import optional_text
 from cleveragents.values.times import utc_now
-
-TURN_WAIT = 30.0
-"""Seconds that a run waits for another run's turn on the same session."""
 
 LAST = "last"
 """Means the session with the newest activity, where a person names one."""
@@ -65,8 +63,8 @@ class SessionService:
     InvalidValueError for data that cannot be stored, and the other SessionServiceErrors when the database fails.
     """
 
-    def __init__(self, repository: SessionRepository, now: Callable[[], dt.datetime] = utc_now) -> None:
-        self._repository = repository
+    def __init__(self, store: SessionStore, now: Callable[[], dt.datetime] = utc_now) -> None:
+        self._store = store
         self._now = now
 
     def __enter__(self) -> Self:
@@ -79,7 +77,7 @@ class SessionService:
 
     def close(self) -> None:
         """Let go of the database."""
-        self._repository.close()
+        self._store.close()
 
     # --- sessions -------------------------------------------------------------------------------------
 
@@ -106,16 +104,16 @@ class SessionService:
             created_at=now,
             updated_at=now,
         )
-        self._repository.add(session)
+        self._store.add(session)
         return session
 
     def get(self, session_id: str) -> Session:
         """The whole session, with every message."""
-        return self._repository.get(parse_ulid(session_id))
+        return self._store.get(parse_ulid(session_id))
 
     def summary(self, session_id: str) -> SessionSummary:
         """All but the messages and the ledger, at a cost that does not grow with them."""
-        return self._repository.summary(parse_ulid(session_id))
+        return self._store.summary(parse_ulid(session_id))
 
     def list(
         self,
@@ -134,7 +132,7 @@ class SessionService:
 
         The next page begins ``after`` the last summary of this one, or after the id of a session.
         """
-        return self._repository.page(
+        return self._store.page(
             _ALL if limit is None else whole_number(limit, "limit"),
             parse_ulid(after) if isinstance(after, str) else after,
             SessionFilter(actor_name, namespace, tag, since, until, id_prefix, imported_checksum),
@@ -167,11 +165,11 @@ class SessionService:
 
     def statistics(self) -> Statistics:
         """Sums over all sessions, by day, actor and llm. Reads every session and ledger, and no message."""
-        return statistics(self._repository.counts())
+        return statistics(self._store.counts())
 
     def delete(self, session_id: str) -> None:
         """Remove the session and everything that belongs to it, for good."""
-        self._repository.delete(parse_ulid(session_id))
+        self._store.delete(parse_ulid(session_id))
 
     def update(
         self,
@@ -206,7 +204,7 @@ class SessionService:
             new = replace(old, metadata=merged(old.metadata, changes, gone), **fields)
             return replace(new, tags=tag_list([*(tag for tag in new.tags if tag not in taken), *added]))
 
-        return self._repository.change(
+        return self._store.change(
             parse_ulid(session_id),
             self._now(),
             edit,
@@ -215,7 +213,7 @@ class SessionService:
     def link_plan(self, session_id: str, plan_id: str, phase: str | None = None, state: str | None = None) -> None:
         """Link a plan; linked again, it takes on the phase and state that are given."""
         plan = LinkedPlan(plan_id, phase, state)
-        self._repository.change(
+        self._store.change(
             parse_ulid(session_id),
             self._now(),
             lambda old: replace(old, linked_plans=with_plan(old.linked_plans, plan)),
@@ -251,21 +249,21 @@ class SessionService:
         known_id = parse_ulid(session_id)
         expected = None if expected_sequence is None else whole_number(expected_sequence, "expected_sequence")
         added = list(drafts)
-        return self._repository.append(known_id, added, self._now(), expected)
+        return self._store.append(known_id, added, self._now(), expected)
 
     def messages(self, session_id: str, *, limit: int | None = None, offset: int = 0) -> builtins.list[SessionMessage]:
         """At most ``limit`` messages from the one at ``offset`` on, by sequence. Past the end there are none."""
         start = whole_number(offset, "offset")
         stop = _ALL if limit is None else start + whole_number(limit, "limit")
-        return self._repository.messages(parse_ulid(session_id), start, stop)
+        return self._store.messages(parse_ulid(session_id), start, stop)
 
     def last_messages(self, session_id: str, n: int) -> builtins.list[SessionMessage]:
         """The last ``n`` messages, oldest first."""
-        return self._repository.last_messages(parse_ulid(session_id), whole_number(n, "n"))
+        return self._store.last_messages(parse_ulid(session_id), whole_number(n, "n"))
 
     def count(self, session_id: str) -> int:
         """How many messages the session has."""
-        return self._repository.count(parse_ulid(session_id))
+        return self._store.count(parse_ulid(session_id))
 
     def turn(
         self, session_id: str, wait: float = TURN_WAIT, *, cancelled: threading.Event | None = None
@@ -277,8 +275,8 @@ class SessionService:
         however that ends.
         """
         known_id = parse_ulid(session_id)
-        self._repository.count(known_id)
-        return self._repository.turn(known_id, wait, cancelled)
+        self._store.count(known_id)
+        return self._store.turn(known_id, wait, cancelled)
 
     # --- usage ----------------------------------------------------------------------------------------
 
@@ -294,7 +292,7 @@ class SessionService:
         """Enter what a turn used of one llm, and return the new totals. The cost is in dollars, None if unknown."""
         now = self._now()
         entry = UsageEntry(input_tokens, output_tokens, estimated_cost, llm, now)
-        return self._repository.add_usage(parse_ulid(session_id), entry, now)
+        return self._store.add_usage(parse_ulid(session_id), entry, now)
 
     # --- export and import ----------------------------------------------------------------------------
 
@@ -317,7 +315,7 @@ class SessionService:
         step("verifying the checksum")
         read = read_document(document)
         step("checking messages")
-        original = session_of(read)
+        original = Session.from_document(read)
         step("storing messages")
         origin = {
             "session_id": original.session_id,
@@ -335,9 +333,9 @@ class SessionService:
             original,
             session_id=new_ulid(),
             forked_from=None,
-            metadata=original.metadata | {"imported_from": dict(origin)},
+            metadata=original.metadata | {IMPORTED_FROM: dict(origin)},
         )
-        self._repository.add(session, imported_checksum=checksum)
+        self._store.add(session, imported_checksum=checksum)
         return session
 
     def verify(self, session_id: str) -> str:
@@ -347,7 +345,7 @@ class SessionService:
         """
         try:
             document = self.export(session_id)
-            session_of(document)
+            Session.from_document(document)
         except (SessionExportError, SessionImportError) as error:
             raise SessionDamagedError(f"session {session_id} is damaged: {error}") from error
         found: str = document["checksum"]

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any, cast
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage
-from cleveragents.conversation.usage import TokenUsage, UsageEntry, money_text
-from cleveragents.errors import InvalidInputError, SessionExportError, SessionValidationError
-from cleveragents.values.canonical import checksum
+from cleveragents.conversation.usage import TokenUsage, UsageEntry
+from cleveragents.errors import InvalidInputError, SessionExportError, SessionImportError, SessionValidationError
+from cleveragents.sessions.document import document_of, fields_of
+from cleveragents.sessions.plan import LinkedPlan, distinct_plans, plan_ids, with_plan
 from cleveragents.values.ids import parse_ulid
-from cleveragents.values.json import json_object, json_value, whole_number
+from cleveragents.values.json import json_object, whole_number
 from cleveragents.values.names import actor_name, namespace_name
 from cleveragents.values.text import optional_text
 from cleveragents.values.times import time_text, utc_now, utc_time
-
-__all__ = [
-    "AutomationLevel",
-    "LinkedPlan",
-    "MessageDraft",
-    "MessageRole",
-    "Session",
-    "SessionMessage",
-    "SessionSummary",
-]
-
-SCHEMA_VERSION = "1.0"
-"""Version of the export document that this release writes."""
 
 MAX_TAG_CHARACTERS = 100
 
@@ -40,20 +28,6 @@ class AutomationLevel(StrEnum):
     MANUAL = "manual"
     REVIEW_BEFORE_APPLY = "review_before_apply"
     FULL_AUTOMATION = "full_automation"
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedPlan:
-    """A plan outside this project, known by its ULID; ``phase`` and ``state`` are what it last told of itself."""
-
-    plan_id: str
-    phase: str | None = None
-    state: str | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "plan_id", parse_ulid(self.plan_id))
-        object.__setattr__(self, "phase", optional_text(self.phase, "phase"))
-        object.__setattr__(self, "state", optional_text(self.state, "state"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +55,7 @@ class SessionSummary:
     @property
     def linked_plan_ids(self) -> list[str]:
         """Ids of the linked plans, in the order in which they were linked."""
-        return [plan.plan_id for plan in self.linked_plans]
+        return plan_ids(self.linked_plans)
 
     def as_cli_dict(self) -> dict[str, Any]:
         """What commands show, as JSON data."""
@@ -122,7 +96,7 @@ class Session:
         self.title = optional_text(self.title, "title")
         self.automation_level = automation_level(self.automation_level)
         self.messages = _in_order(self.messages)
-        self.linked_plans = _distinct(self.linked_plans)
+        self.linked_plans = distinct_plans(self.linked_plans)
         self.tags = tag_list(self.tags)
         self.forked_from = None if self.forked_from is None else parse_ulid(self.forked_from)
         self.metadata = json_object(self.metadata, "metadata")
@@ -182,7 +156,7 @@ class Session:
     @property
     def linked_plan_ids(self) -> list[str]:
         """Ids of the linked plans, in the order in which they were linked."""
-        return [plan.plan_id for plan in self.linked_plans]
+        return plan_ids(self.linked_plans)
 
     def as_export_dict(self) -> dict[str, Any]:
         """The export document, keys in their documented order, with its checksum.
@@ -190,27 +164,22 @@ class Session:
         Raises SessionExportError when something was put into the session that no document can hold.
         """
         try:
-            body: dict[str, Any] = {
-                "schema_version": SCHEMA_VERSION,
-                "session_id": self.session_id,
-                "namespace": self.namespace,
-                "actor_name": self.actor_name,
-                "title": self.title,
-                "automation_level": None if self.automation_level is None else str(self.automation_level),
-                "created_at": time_text(self.created_at),
-                "updated_at": time_text(self.updated_at),
-                "token_usage": _usage_document(self.token_usage),
-                "usage_entries": [_entry_document(entry) for entry in self.usage_entries],
-                "linked_plan_ids": self.linked_plan_ids,
-                "linked_plans": [_plan_document(plan) for plan in self.linked_plans],
-                "tags": list(self.tags),
-                "forked_from": self.forked_from,
-                "metadata": json_object(self.metadata, "metadata"),
-                "messages": [_message_document(message) for message in _in_order(self.messages)],
-            }
+            found = {each.name: getattr(self, each.name) for each in fields(self)}
+            return document_of(found | {"messages": _in_order(self.messages)})
         except InvalidInputError as error:
             raise SessionExportError(f"session {self.session_id} cannot be exported: {error}") from error
-        return body | {"checksum": checksum(body)}
+
+    @classmethod
+    def from_document(cls, document: Mapping[str, Any]) -> Session:
+        """The session that a document of ``read_document`` describes, every field checked.
+
+        Raises SessionImportError naming the field.
+        """
+        found = fields_of(document)
+        try:
+            return cls(**found)
+        except InvalidInputError as error:
+            raise SessionImportError(f"the document cannot be imported: {error}") from error
 
     def as_cli_dict(self, recent: int = 5) -> dict[str, Any]:
         """What commands show: everything but the messages, of which the last ``recent`` as text."""
@@ -278,21 +247,6 @@ def tag_list(tags: Iterable[str]) -> list[str]:
     return sorted(chosen)
 
 
-def with_plan(plans: Sequence[LinkedPlan], plan: LinkedPlan) -> list[LinkedPlan]:
-    """``plans`` with ``plan`` among them once; what a plan does not tell of itself stays as it was."""
-    known = {each.plan_id: each for each in plans}
-    old = known.get(plan.plan_id, plan)
-    known[plan.plan_id] = LinkedPlan(plan.plan_id, plan.phase or old.phase, plan.state or old.state)
-    return list(known.values())
-
-
-def _distinct(plans: Iterable[LinkedPlan]) -> list[LinkedPlan]:
-    found = list(plans)
-    if len({plan.plan_id for plan in found}) != len(found):
-        raise SessionValidationError("linked_plans must name each plan once")
-    return found
-
-
 def _in_order(messages: Iterable[SessionMessage]) -> list[SessionMessage]:
     ordered = list(messages)
     for expected, message in enumerate(ordered):
@@ -325,36 +279,4 @@ def _facts(session: Session | SessionSummary) -> dict[str, Any]:
         "metadata": session.metadata,
         "created_at": time_text(session.created_at),
         "updated_at": time_text(session.updated_at),
-    }
-
-
-def _usage_document(usage: TokenUsage) -> dict[str, Any]:
-    return {
-        "input_tokens": usage.input_tokens,
-        "output_tokens": usage.output_tokens,
-        "estimated_cost": money_text(usage.nano_dollars),
-        "cost_complete": usage.cost_complete,
-    }
-
-
-def _entry_document(entry: UsageEntry) -> dict[str, Any]:
-    return {
-        "llm": entry.llm,
-        "input_tokens": entry.input_tokens,
-        "output_tokens": entry.output_tokens,
-        "estimated_cost": None if entry.nano_dollars is None else money_text(entry.nano_dollars),
-        "created_at": time_text(entry.created_at),
-    }
-
-
-def _plan_document(plan: LinkedPlan) -> dict[str, Any]:
-    return {"plan_id": plan.plan_id, "phase": plan.phase, "state": plan.state}
-
-
-def _message_document(message: SessionMessage) -> dict[str, Any]:
-    document = message.as_dict()
-    return document | {
-        "tool_calls": json_value(document["tool_calls"], "tool_calls"),
-        "parts": json_value(document["parts"], "parts"),
-        "metadata": json_object(document["metadata"], f"messages[{message.sequence}].metadata"),
     }

@@ -15,7 +15,7 @@ from cleveragents.sessions.session import Session, SessionSummary
 from cleveragents.sessions.statistics import Count
 
 
-class SessionRepository(Protocol):
+class SessionStore(Protocol):
     """A durable store of sessions that many processes and threads share.
 
     Each method is one transaction: on disk when it returns, and as if it had never been called when it raises.
@@ -83,8 +83,9 @@ class SessionRepository(Protocol):
     def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> AbstractContextManager[None]:
         """Hold the turn lock of the session, which ends with the process.
 
-        Raises SessionBusyError after ``wait`` seconds, or as soon as ``cancelled`` is set.
+        Raises SessionBusyError after ``wait`` seconds, or as soon as another thread sets ``cancelled``: whoever
+        gives up waiting for a thread that waits here ends it so.
         """
 
     def close(self) -> None:
-        """Let go of the database. The repository may be used again, and opens it again then."""
+        """Let go of the database. The store may be used again, and opens it again then."""

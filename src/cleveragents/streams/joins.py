@@ -10,6 +10,7 @@ import reactivex as rx
 from reactivex import Observable
 from reactivex import operators as ops
 
+from cleveragents.agents.agent import ANSWERED_BY
 from cleveragents.streams.parcel import Parcel
 from cleveragents.streams.stage import Stage
 
@@ -28,7 +29,7 @@ def join_all(replies: Replies, parcel: Parcel, stage: Stage) -> Observable[Parce
         listed = {name: by_name[name] for name in replies if name in by_name}
         # Once one of them has answered with the conversation in view, it has been taken.
         way = next((reply for _, reply in given if reply.message.conversation is None), parcel)
-        return way.carrying(listed, stage.run.context, {**parcel.message.metadata, "agent": ", ".join(listed)})
+        return way.carrying(listed, stage.state.context, {**parcel.message.metadata, ANSWERED_BY: ", ".join(listed)})
 
     given = rx.merge(*(_with_name(name, reply) for name, reply in replies.items()))
     return given.pipe(ops.to_list(), ops.filter(_any), ops.map(joined))

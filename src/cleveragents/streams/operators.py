@@ -14,6 +14,7 @@ import reactivex as rx
 from reactivex import Observable
 from reactivex import operators as ops
 
+from cleveragents.config.models import RouteConfig
 from cleveragents.config.operators import (
     BufferConfig,
     DebounceConfig,
@@ -21,6 +22,7 @@ from cleveragents.config.operators import (
     DistinctConfig,
     FilterConfig,
     MapConfig,
+    ModifierConfig,
     OperatorConfig,
     ParallelConfig,
     RetryConfig,
@@ -31,9 +33,12 @@ from cleveragents.config.operators import (
     ThrottleConfig,
     TimeoutConfig,
 )
+from cleveragents.config.vocabulary import FAIL
 from cleveragents.streams.joins import JOINS, identity
+from cleveragents.streams.live import LiveRoute
 from cleveragents.streams.parcel import Parcel
 from cleveragents.streams.stage import Operator, Stage
+from cleveragents.streams.state import RunState
 
 LONGEST_BACKOFF = 60.0
 """Seconds past which ``retry`` does not double its wait."""
@@ -45,7 +50,7 @@ def agent(name: str, stage: Stage) -> Operator:
     """The agent's replies."""
 
     async def reply(parcel: Parcel) -> Parcel | None:
-        return await stage.ask(name, parcel)
+        return await stage.agents.ask(name, parcel)
 
     return stage.in_turn(lambda parcel: stage.awaiting(reply, parcel))
 
@@ -102,7 +107,7 @@ def switch(settings: SwitchConfig, stage: Stage) -> Operator:
     async def switched(parcel: Parcel) -> Parcel | None:
         for case in settings.switch:
             if case.when is None or await stage.evaluate(case.when, parcel):
-                return await stage.consult(case.agent, parcel)
+                return await stage.agents.consult(case.agent, parcel)
         return parcel
 
     return stage.in_turn(lambda parcel: stage.awaiting(switched, parcel))
@@ -114,7 +119,7 @@ def parallel(settings: ParallelConfig, stage: Stage) -> Operator:
 
     def asked(name: str, parcel: Parcel) -> Observable[Parcel]:
         async def reply(parcel: Parcel) -> Parcel | None:
-            return await stage.consult(name, parcel)
+            return await stage.agents.consult(name, parcel)
 
         return stage.awaiting(reply, parcel)
 
@@ -169,7 +174,7 @@ def buffer(settings: BufferConfig, stage: Stage) -> Operator:
     def joined(parcels: list[Parcel]) -> Parcel:
         furthest = max(parcels, key=lambda parcel: parcel.hops)
         contents = [parcel.message.content for parcel in parcels]
-        return furthest.carrying(contents, stage.run.context, parcels[-1].message.metadata)
+        return furthest.carrying(contents, stage.state.context, parcels[-1].message.metadata)
 
     return rx.compose(gathered, ops.filter(not_empty), ops.map(joined))
 
@@ -240,3 +245,25 @@ OPERATORS: dict[type[OperatorConfig], Callable[[Any, Stage], Operator]] = {
     ThrottleConfig: throttle,
     TimeoutConfig: timeout,
 }
+
+
+def composed(settings: RouteConfig, route: LiveRoute, state: RunState) -> Operator:
+    """All steps of a route as one operator; a modifier goes to the stage of the step before it."""
+    operators: list[Operator] = []
+    stage = None
+    for step in settings.through:
+        if isinstance(step, str):
+            on_error = state.on_error.get(step, settings.on_error)
+            stage = Stage(state, route, step, is_agent=True, on_error=on_error)
+            operators.append(agent(step, stage))
+            continue
+        kind: type[OperatorConfig] = type(step)
+        if isinstance(step, ModifierConfig) and stage is not None:
+            stage.modifiers.append(OPERATORS[kind](step, stage))
+        else:
+            stage = Stage(state, route, next(iter(kind.model_fields)), on_error=settings.on_error)
+            operators.append(OPERATORS[kind](step, stage))
+    if settings.until is not None:
+        # Nobody can stand in for the decision itself, so its failure is always reported.
+        operators.append(until(settings.until, Stage(state, route, "until", on_error=FAIL)))
+    return rx.compose(*operators)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from cleveragents.agents.agent import Message
+from cleveragents.agents.agent import Message, Said
 
 PATH_LENGTH = 12
 """Routes that a message remembers having entered: enough to see a loop, and no more however long it goes round."""
@@ -36,12 +36,16 @@ class Parcel:
         self.leaves = leaves
 
     def carrying(
-        self, content: Any, context: Mapping[str, Any] | None = None, metadata: Mapping[str, Any] | None = None
+        self,
+        content: Any,
+        context: Mapping[str, Any] | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        said: Sequence[Said] = (),
     ) -> Parcel:
         """The same way, another content, and what else is given."""
         old = self.message
         context = self.context if context is None else context
-        message = Message(content, context, old.metadata if metadata is None else metadata, old.conversation)
+        message = Message(content, context, old.metadata if metadata is None else metadata, old.conversation, said)
         return Parcel(message, context, self.hops, self.path)
 
     def without_conversation(self) -> Parcel:

@@ -8,23 +8,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cleveragents.agents.agent import Agent, Message
-from cleveragents.config.models import RouteConfig
-from cleveragents.config.vocabulary import FAIL, SKIP
+from cleveragents.config.models import HOP_LIMIT, RouteConfig
 from cleveragents.conversation.usage import Usage
-from cleveragents.errors import AgentError, ConfigError, NoOutputError, StreamError
+from cleveragents.errors import AgentError, NoOutputError, StreamError
 from cleveragents.streams.network import Network
 from cleveragents.streams.run import Run
-
-HOP_LIMIT = 25
-"""Routes of a loop that a message may enter, unless the configuration says otherwise."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
     """What a run gave: contents of outputs in order of arrival, the global context at the end, usage, errors.
 
-    ``agents`` names the agent that each output came from, "" where none did. ``usages`` is what each llm used. An
-    error has the ``agent``, ``route`` and ``message`` that it is about.
+    ``messages`` are the outputs as they flowed, with the agent that each came from. ``usages`` is what each llm used.
+    An error has the ``agent``, ``route`` and ``message`` that it is about.
     """
 
     outputs: list[Any] = field(default_factory=list)
@@ -32,7 +28,7 @@ class RunResult:
     usage: Usage = field(default_factory=Usage)
     errors: list[AgentError | StreamError] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
-    agents: list[str] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
 
     @property
     def output(self) -> Any:
@@ -57,16 +53,8 @@ class StreamRouter:
         on_error: Mapping[str, str] | None = None,
     ) -> None:
         self._agents = dict(agents)
-        self._on_error = dict(on_error or {})
-        faults = [
-            f"agent {name}: on_error names {other}, which is not an agent"
-            for name, other in self._on_error.items()
-            if other not in {FAIL, SKIP, *self._agents}
-        ]
-        if faults:
-            raise ConfigError(faults)
-        self._network = Network(routes, self._agents)
         self._hop_limit = hop_limit
+        self.network = Network(routes, self._agents, on_error or {})
 
     async def run(self, message: Message) -> RunResult:
         """Send ``message`` through the network, whose global context begins as the message's.
@@ -79,21 +67,20 @@ class StreamRouter:
 
     def start(self, context: Mapping[str, Any] | None = None) -> Run:
         """A run for many messages, which share ``context`` as the run's global context; see ``Run``."""
-        return Run(self._network, self._agents, context or {}, self._hop_limit, self._on_error)
+        return Run(self.network, self._agents, context or {}, self._hop_limit)
 
 
 async def result_of(run: Run, message: Message) -> RunResult:
     """What comes of ``message`` in ``run``, a run begun for it alone; raises as ``StreamRouter.run`` does."""
-    outputs: list[Any] = []
-    agents: list[str] = []
+    messages: list[Message] = []
     errors: list[AgentError | StreamError] = []
     async with aclosing(run.results([message])) as results:
         async for result in results:
             if isinstance(result, Message):
-                outputs.append(result.content)
-                agents.append(str(result.metadata.get("agent", "")))
+                messages.append(result)
             else:
                 errors.append(result)
-    if not outputs:
+    if not messages:
         raise errors[0] if errors else NoOutputError(f"no output: {run.why_nothing()}")
-    return RunResult(outputs, dict(run.context), run.usage, errors, list(run.usages.values()), agents)
+    outputs = [message.output for message in messages]
+    return RunResult(outputs, dict(run.context), run.usage, errors, list(run.usages.values()), messages)

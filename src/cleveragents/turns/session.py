@@ -6,86 +6,74 @@ The store is synchronous and may have to wait for others; here it is called in t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
 from cleveragents import background
+from cleveragents.agents.agent import Message
+from cleveragents.config.models import WindowConfig
+from cleveragents.conversation.content import NOTHING
 from cleveragents.conversation.message import MessageDraft
+from cleveragents.conversation.reserved import (
+    CONFIG,
+    FAILED,
+    GLOBAL_CONTEXT,
+    INTERRUPTED,
+    RESERVED,
+    reserved,
+    with_reserved,
+)
 from cleveragents.conversation.transcript import Step, Turn, Window, turns_of
-from cleveragents.conversation.usage import Usage
 from cleveragents.errors import SessionServiceError
 from cleveragents.sessions.service import SessionService
+from cleveragents.streams.router import RunResult
+from cleveragents.turns.heard import Heard
+from cleveragents.turns.turn import Beginning, held_by
 from cleveragents.values.merge import Changes
-
-CONFIG, GLOBAL_CONTEXT = "config", "global_context"
-"""Where in a session's metadata the configuration file of its last run is, and what its agents keep."""
 
 GRACE = 0.5
 """Seconds that a cancelled run gives the database to finish what is being saved."""
 
 _FIRST_PAGE, _GROWTH = 128, 4
-_NOTHING = "[nothing]"
 
 _T = TypeVar("_T")
 
 
 class SessionTurn:
-    """A turn of ``session_id``, which is the Conversation of its message as well.
+    """See Turn; the Conversation of its message as well.
 
     ``window`` says how much of the session llms are given; None leaves that to them.
     """
 
-    def __init__(self, sessions: SessionService, session_id: str, window: Window | None) -> None:
+    def __init__(self, sessions: SessionService, session_id: str, window: WindowConfig | None, heard: Heard) -> None:
         self._sessions = sessions
         self._id = session_id
-        self._window = window
+        self._window = None if window is None else Window(**window.model_dump())
+        self._heard = heard
         self._prompt = ""
         self._first = 0
-        self._kept: list[tuple[str, str]] = []
         self._failure: SessionServiceError | None = None
         self._hangs = False
 
-    @asynccontextmanager
-    async def held(self, wait: float) -> AsyncIterator[None]:
-        """Hold the session's turn lock; SessionBusyError after ``wait`` seconds."""
+    def held(self, wait: float) -> AbstractAsyncContextManager[None]:
+        """See Turn."""
+        return held_by(lambda cancelled: self._sessions.turn(self._id, wait, cancelled=cancelled))
 
-        def take() -> AbstractContextManager[None]:
-            lock = self._sessions.turn(self._id, wait)
-            lock.__enter__()
-            return lock
-
-        def give_back(taken: Future[AbstractContextManager[None]]) -> None:
-            if taken.exception() is None:
-                taken.result().__exit__(None, None, None)
-
-        taking = background.start(take)
-        try:
-            lock = await asyncio.wrap_future(taking)
-        except asyncio.CancelledError:
-            # The thread goes on waiting; what it may still get is not kept.
-            taking.add_done_callback(give_back)
-            raise
-        try:
-            yield
-        finally:
-            lock.__exit__(None, None, None)
-
-    async def begin(self, prompt: str, config: Path | None) -> Mapping[str, Any]:
-        """Store the question, and give back the global context that the session has kept."""
+    async def begin(self, prompt: str, config: Path | None) -> Beginning:
+        """See Turn."""
 
         def store() -> Mapping[str, Any]:
             metadata = self._sessions.summary(self._id).metadata
             self._first = self._sessions.append(self._id, "user", prompt).sequence
-            if config is not None and metadata.get(CONFIG) != (path := str(config.absolute())):
-                self._sessions.update(self._id, metadata={CONFIG: path})
-            kept = metadata.get(GLOBAL_CONTEXT)
+            if config is not None and reserved(metadata, CONFIG) != (path := str(config.absolute())):
+                self._sessions.update(self._id, metadata=with_reserved({}, {CONFIG: path}))
+            kept = reserved(metadata, GLOBAL_CONTEXT)
             return kept if isinstance(kept, Mapping) else {}
 
         self._prompt = prompt
-        return await self._finished(store)
+        return Beginning(prompt, await self._finished(store), conversation=self)
 
     async def turns(self, tokens: int) -> Sequence[Turn]:
         """See Conversation. Reads back from the question until the window is full."""
@@ -108,38 +96,36 @@ class SessionTurn:
     async def keep(self, agent: str, step: Step) -> None:
         """See Conversation."""
         calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in step.calls]
-        drafts = [MessageDraft("assistant", step.text or None, tool_calls=calls, agent=agent)]
+        drafts = [MessageDraft("assistant", step.text.strip() or None, tool_calls=calls, agent=agent)]
         drafts += [
             MessageDraft(
                 "tool",
-                call.result if call.result.strip() else _NOTHING,
+                call.result if call.result.strip() else NOTHING,
                 tool_call_id=call.id,
                 agent=call.name,
-                metadata={"failed": True} if call.failed else {},
+                metadata=with_reserved({}, {FAILED: True}) if call.failed else {},
             )
             for call in step.calls
         ]
+        # Before it is: whoever cancels while it is being stored shall not store its text once more.
+        self._heard.kept(agent)
         with self._noting():
             await self._finished(lambda: self._sessions.append_all(self._id, drafts))
-        if step.text:
-            self._kept.append((agent, step.text))
 
-    async def end(self, answers: Iterable[tuple[str, str]], used: Iterable[Usage], changes: Changes) -> None:
-        """Store what came out, as agent and text, what it cost, and what agents changed in the global context."""
-        drafts = self._answers(answers, {})
-        await self._finished(lambda: self._store(drafts, used, changes))
+    async def end(self, result: RunResult, changes: Changes) -> None:
+        """See Turn. Of an answer, the steps that are stored already are left out."""
+        drafts = [draft for output in result.messages if (draft := self._answer(output)) is not None]
+        await self._finished(lambda: self._store(drafts, changes))
 
-    async def break_off(
-        self, error: BaseException, answer: tuple[str, str], used: Iterable[Usage], changes: Changes
-    ) -> None:
-        """Store what there is of a turn that ends with ``error``: what came of the answer is marked.
-
-        Raises SessionServiceError when that is what is wrong; whoever cancels is not kept waiting.
-        """
-        drafts = self._answers([answer], {"interrupted": True})
+    async def break_off(self, error: BaseException, changes: Changes) -> None:
+        """See Turn. Raises SessionServiceError when the store is what is wrong."""
+        drafts = []
+        if (text := self._heard.text).strip():
+            agent = self._heard.answering_agent
+            drafts.append(MessageDraft("assistant", text, agent=agent, metadata={INTERRUPTED: True}))
 
         def store() -> None:
-            self._store(drafts, used, changes)
+            self._store(drafts, changes)
 
         if not isinstance(error, Exception):
             await self._a_moment_for(asyncio.wrap_future(background.start(store)))
@@ -148,27 +134,20 @@ class SessionTurn:
             raise self._failure
         await self._finished(store)
 
-    def _answers(self, answers: Iterable[tuple[str, str]], metadata: dict[str, Any]) -> list[MessageDraft]:
-        """Answers as messages, without what their agents said, and was stored, before they called tools."""
-        drafts = []
-        for agent, answer in answers:
-            said = "\n\n".join(text for name, text in self._kept if name == agent)
-            text = answer.removeprefix(said).lstrip("\n") if said else answer
-            if not text.strip() and not metadata:
-                text = answer
-            if text.strip():
-                drafts.append(MessageDraft("assistant", text, agent=agent or None, metadata=metadata))
-        return drafts
+    def _answer(self, output: Message) -> MessageDraft | None:
+        """An output as the message that is stored; None when nothing is left of it that could be."""
+        text = output.unkept_text
+        return MessageDraft("assistant", text, agent=output.agent or None) if text.strip() else None
 
-    def _store(self, drafts: Sequence[MessageDraft], used: Iterable[Usage], changes: Changes) -> None:
+    def _store(self, drafts: Sequence[MessageDraft], changes: Changes) -> None:
         if drafts:
             self._sessions.append_all(self._id, drafts)
-        for usage in used:
+        for usage in self._heard.used:
             cost = None if usage.cost is None else float(usage.cost)
             self._sessions.add_usage(self._id, usage.input_tokens, usage.output_tokens, cost, llm=usage.llm or None)
         if changes:
-            removed = [(GLOBAL_CONTEXT, *path) for path in changes.removed]
-            self._sessions.update(self._id, metadata={GLOBAL_CONTEXT: changes.set}, removed=removed)
+            removed = [(RESERVED, GLOBAL_CONTEXT, *path) for path in changes.removed]
+            self._sessions.update(self._id, metadata=with_reserved({}, {GLOBAL_CONTEXT: changes.set}), removed=removed)
 
     async def _finished(self, work: Callable[[], _T]) -> _T:
         """The outcome of ``work`` on the store. A run cancelled meanwhile gives it a moment: nothing is lost."""

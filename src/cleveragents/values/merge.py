@@ -1,7 +1,7 @@
 """How changes of a key/value state are made, compared and merged.
 
 A change is a mapping of keys to new values, and a sequence of removals. Nested mappings merge per nested key;
-every other value, None included, replaces what was there. A removal is a key, or a path: a tuple of keys.
+every other value, None included, replaces what was there. A removal is a key, or the keys that lead to a nested one.
 """
 
 from __future__ import annotations
@@ -10,17 +10,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-Path = tuple[str, ...]
-Removal = str | Path
+from cleveragents.errors import InvalidValueError
+from cleveragents.values.text import clean_text
+
+Keys = tuple[str, ...]
+"""The keys that lead to a value in nested mappings, the outermost first."""
+
+Removal = str | Keys
+
 _NOTHING = object()
 
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What turned one state into another: values set (nested per key) and the paths removed."""
+    """What turned one state into another: values set (nested per key) and the keys removed."""
 
     set: dict[str, Any]
-    removed: tuple[Path, ...] = ()
+    removed: tuple[Keys, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.set or self.removed)
@@ -38,10 +44,23 @@ def merged(state: Mapping[str, Any], changes: Mapping[str, Any], removed: Iterab
     return result
 
 
+def checked_removals(removed: Iterable[Removal]) -> list[Keys]:
+    """``removed`` as keys in their stored form. Raises InvalidValueError for what is no removal."""
+    if isinstance(removed, str):
+        raise InvalidValueError(f"must be a list of keys or paths; write [{removed!r:.60}]", "removed")
+    removals = []
+    for removal in removed:
+        keys = (removal,) if isinstance(removal, str) else removal
+        if not isinstance(keys, tuple | list) or not keys or not all(isinstance(key, str) for key in keys):
+            raise InvalidValueError(f"{removal!r:.60} is neither a key nor a path of keys", "removed")
+        removals.append(tuple(map(clean_text, keys)))
+    return removals
+
+
 def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
     """The changes that turn ``before`` into ``after``: ``merged(before, d.set, d.removed) == after``."""
     changed: dict[str, Any] = {}
-    removed: list[Path] = [(key,) for key in before if key not in after]
+    removed: list[Keys] = [(key,) for key in before if key not in after]
     for key, value in after.items():
         if key not in before:
             changed[key] = value
@@ -51,7 +70,7 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
             continue
         if isinstance(old, Mapping) and isinstance(value, Mapping):
             inner = difference(old, value)
-            removed += [(key, *path) for path in inner.removed]
+            removed += [(key, *keys) for keys in inner.removed]
             if inner.set:
                 changed[key] = inner.set
         else:
@@ -61,31 +80,31 @@ def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
 
 def overwritten(
     before: Mapping[str, Any], now: Mapping[str, Any], changes: Mapping[str, Any], removed: Iterable[Removal] = ()
-) -> Iterator[Path]:
-    """The paths that ``changes`` and ``removed``, made from ``before``, would change although ``now`` differs there.
+) -> Iterator[Keys]:
+    """The keys of what ``changes`` and ``removed``, made from ``before``, would change although ``now`` differs there.
 
     What both sides set to the same value, or both removed, is no conflict.
     """
     for removal in removed:
-        path = (removal,) if isinstance(removal, str) else tuple(removal)
-        current = value_at(now, path, _NOTHING)
-        if current is not _NOTHING and not _same(value_at(before, path, _NOTHING), current):
-            yield path
+        keys = (removal,) if isinstance(removal, str) else tuple(removal)
+        current = value_at(now, keys, _NOTHING)
+        if current is not _NOTHING and not _same(value_at(before, keys, _NOTHING), current):
+            yield keys
     for key, value in changes.items():
         old, current = before.get(key, _NOTHING), now.get(key, _NOTHING)
         if _same(old, current):
             continue
         if isinstance(current, Mapping) and isinstance(value, Mapping):
             inner = overwritten(old if isinstance(old, Mapping) else {}, current, value)
-            yield from ((key, *path) for path in inner)
+            yield from ((key, *keys) for keys in inner)
         elif not _same(current, value):
             yield (key,)
 
 
-def value_at(state: Mapping[str, Any], path: Path, default: Any = None) -> Any:
-    """What stands at ``path``, or ``default`` where there is nothing."""
+def value_at(state: Mapping[str, Any], keys: Keys, default: Any = None) -> Any:
+    """What stands where ``keys`` lead, or ``default`` where there is nothing."""
     value: Any = state
-    for key in path:
+    for key in keys:
         if not isinstance(value, Mapping) or key not in value:
             return default
         value = value[key]
@@ -103,9 +122,9 @@ def _same(first: Any, second: Any) -> bool:
     return bool(first == second)
 
 
-def _remove(state: dict[str, Any], path: Path) -> None:
-    """Remove ``path`` from ``state``, copying the mappings on the way; what is not there is no error."""
-    key, *rest = path
+def _remove(state: dict[str, Any], keys: Keys) -> None:
+    """Remove what ``keys`` lead to, copying the mappings on the way; what is not there is no error."""
+    key, *rest = keys
     if not rest:
         state.pop(key, None)
     elif isinstance(state.get(key), Mapping):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from cleveragents.agents.agent import Agent, Message, Reply
+from cleveragents.agents.agent import Agent, Message, Reply, Said, said_text
 from cleveragents.agents.events import LLMUsed, TextDelta, ToolCalled, ToolReturned, tell
-from cleveragents.conversation.content import INTERRUPTED, content_text
+from cleveragents.config.llm_settings import LLMSettings, as_sent, setting_values
+from cleveragents.conversation.content import CUT_OFF, content_text
 from cleveragents.conversation.transcript import Step, ToolCall, estimated_tokens
 from cleveragents.conversation.usage import Usage
-from cleveragents.errors import AgentError, InvalidValueError
+from cleveragents.errors import AgentError, InvalidSettingError, InvalidValueError
 from cleveragents.values.json import dump_json, json_value, load_json
 from cleveragents.values.merge import difference, merged
 from cleveragents.values.text import clean_text
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     from cleveragents.agents.llm.client import Chat
 
-MAX_TEMPERATURE = 2
 MAX_TOOL_ROUNDS = 20
 """How often an llm may ask for tools before it has to have answered."""
 
@@ -35,40 +36,26 @@ ANSWER_TOKENS = 4096
 _ONE_MESSAGE = {"message": {"type": "string"}}
 
 
-class LLMAgent:
+@dataclass(eq=False, repr=False)
+class LLMAgent(LLMSettings):
     """Asks ``llm`` (``provider:model``, ``local`` or ``gguf:PATH``), which may call ``tools`` before it answers.
 
-    ``system_prompt`` may show values of the global context, as ``{{ context.key }}``. ``temperature`` is from 0 to 2;
-    one in the message's context is obeyed over it. ``max_tokens`` bounds each answer, ``timeout`` is in seconds for
-    each request. A conversation that comes with a message goes before it. With ``base_url`` the llm is asked of an
-    OpenAI-compatible server there. ``api_key_env`` names the environment variable that holds the key; without it, the
-    provider's usual one does.
+    ``system_prompt`` may show values of the global context, as ``{{ context.key }}``. The other settings are those of
+    ``LLMSettings``: ``temperature`` (one in the message's context is obeyed over it), ``max_tokens`` for each answer,
+    ``timeout`` in seconds for each request, and whatever is added there. A conversation that comes with a message goes
+    before it. With ``base_url`` the llm is asked of an OpenAI-compatible server there. ``api_key_env`` names the
+    environment variable that holds the key; without it, the provider's usual one does.
     """
 
     takes_conversation = True
 
-    def __init__(
-        self,
-        name: str,
-        llm: str,
-        *,
-        system_prompt: str = "",
-        temperature: float | None = None,
-        max_tokens: int | None = None,
-        timeout: float | None = None,
-        tools: Sequence[Agent] = (),
-        base_url: str | None = None,
-        api_key_env: str | None = None,
-    ) -> None:
-        self.name = name
-        self.llm = llm
-        self.system_prompt = system_prompt
-        self.temperature = temperature
-        self.max_tokens = max_tokens
-        self.timeout = timeout
-        self.tools = {tool.name: tool for tool in tools}
-        self.base_url = base_url
-        self.api_key_env = api_key_env
+    name: str
+    llm: str
+    _: KW_ONLY
+    system_prompt: str = ""
+    tools: Sequence[Agent] = ()
+    base_url: str | None = None
+    api_key_env: str | None = None
 
     async def process(self, message: Message) -> Reply:
         """The llm's answer to ``message``, told piece by piece as it arrives, and what its tools changed.
@@ -88,33 +75,30 @@ class LLMAgent:
         from importlib import import_module
 
         from cleveragents import background
-        from cleveragents.agents.llm import local as local_llm
+        from cleveragents.agents.llm.local import begin, is_local
 
-        if local_llm.is_local(self.llm):
+        if is_local(self.llm):
             # The weights load while the libraries do.
-            local_llm.begin(self.name, self.llm)
+            begin(self.name, self.llm)
         # In a thread, because a Ctrl-C cannot interrupt an import in the event loop's.
         return await asyncio.wrap_future(background.start(lambda: import_module("cleveragents.agents.llm.client")))
 
     def _settings(self, context: Mapping[str, Any]) -> ModelSettings:
         from cleveragents.agents.llm.errors import llm_error
         from cleveragents.agents.llm.local import MAX_TOKENS, is_local
+        from cleveragents.config.faults import check_settings
 
-        settings: ModelSettings = {}
+        values = setting_values(self)
         # 0 is a temperature: only None stands for none given.
-        temperature = context.get("temperature")
-        temperature = self.temperature if temperature is None else temperature
-        if temperature is not None:
-            if not _is_temperature(temperature):
-                reason = f"temperature {repr(temperature)[:40]} is not a number from 0 to {MAX_TEMPERATURE}"
-                raise llm_error(self.name, self.llm, reason)
-            settings["temperature"] = temperature
-        max_tokens = MAX_TOKENS if self.max_tokens is None and is_local(self.llm) else self.max_tokens
-        if max_tokens is not None:
-            settings["max_tokens"] = max_tokens
-        if self.timeout is not None:
-            settings["request_timeout"] = self.timeout
-        return settings
+        if (override := context.get("temperature")) is not None:
+            values["temperature"] = override
+        if values["max_tokens"] is None and is_local(self.llm):
+            values["max_tokens"] = MAX_TOKENS
+        try:
+            check_settings(values)
+        except InvalidSettingError as error:
+            raise llm_error(self.name, self.llm, str(error)) from None
+        return cast("ModelSettings", as_sent(values))
 
     def _instructions(self, context: Mapping[str, Any]) -> str | None:
         from cleveragents.agents.llm.local import LOCAL, SYSTEM_PROMPT
@@ -127,11 +111,6 @@ class LLMAgent:
         return clean_text(prompt) or None
 
 
-def _is_temperature(value: Any) -> bool:
-    # Not a number in either sense: nan compares with nothing, True is no temperature.
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value <= MAX_TEMPERATURE
-
-
 class _Turn:
     """One answer: a request to the llm, and another one after each round of tool calls."""
 
@@ -139,13 +118,14 @@ class _Turn:
         self, agent: LLMAgent, message: Message, chat: Chat, settings: ModelSettings, instructions: str | None
     ) -> None:
         self._agent = agent
+        self._tools = {tool.name: tool for tool in agent.tools}
         self._message = message
         self._chat = chat
         self._settings = settings
         self._instructions = instructions
         self._context = dict(message.context)
         self._usage = Usage(llm=agent.llm, cost=Decimal(0))
-        self._text = ""
+        self._said: list[Said] = []
 
     async def answer(self) -> Reply:
         from pydantic_ai.messages import ModelRequest, UserPromptPart
@@ -154,19 +134,22 @@ class _Turn:
         messages = [*await self._history(), ModelRequest([question], instructions=self._instructions)]
         rounds = 0
         while True:
-            before = len(self._text)
-            response = await self._ask(messages)
+            text, response = await self._ask(messages)
             if not response.tool_calls:
                 break
             if rounds == MAX_TOOL_ROUNDS:
                 raise self._error(f"it called tools {rounds} times in a row without coming to an answer")
             rounds += 1
-            returns = await self._round(response.tool_calls, self._text[before:].strip())
+            returns = await self._round(response.tool_calls, text)
             messages += [response, ModelRequest(returns, instructions=self._instructions)]
-        if not self._text.strip():
+        whole = said_text([*self._said, Said(text)])
+        if not whole.strip():
             raise self._error(_why_empty(response, self._settings.get("max_tokens")))
         changes = difference(self._message.context, self._context)
-        return Reply(self._text, changes.set, changes.removed, self._usage)
+        # An llm that says nothing after its calls has answered before them.
+        in_steps = text.strip() and said_text(self._said).strip()
+        said = [*self._said, Said(text)] if in_steps else ()
+        return Reply(whole, changes.set, changes.removed, self._usage, said)
 
     async def _history(self) -> list[ModelMessage]:
         """What was said before, as much of it as the llm can hold besides the question and its answer."""
@@ -179,7 +162,7 @@ class _Turn:
         # Tokens are estimated, so a tenth is left over.
         limit = token_limit(self._agent.llm) * 9 // 10
         room = self._settings.get("max_tokens") or min(ANSWER_TOKENS, limit // 4)
-        tools = dump_json([tool.parameters_json_schema for tool in _definitions(self._agent.tools)])
+        tools = dump_json([tool.parameters_json_schema for tool in _definitions(self._tools)])
         rest = sum(map(estimated_tokens, (self._message.text, self._instructions or "", tools)))
         return model_messages(await conversation.turns(limit - room - rest))
 
@@ -190,30 +173,34 @@ class _Turn:
             for call in calls:
                 returns.append(await self._call(call))  # noqa: PERF401 - what came before an interruption is kept
         finally:
-            if self._message.conversation is not None:
-                await self._message.conversation.keep(self._agent.name, Step(text, _with_results(calls, returns)))
+            conversation = self._message.conversation
+            if conversation is not None:
+                await conversation.keep(self._agent.name, Step(text, _with_results(calls, returns)))
+        self._said.append(Said(text, kept=conversation is not None))
         return returns
 
-    async def _ask(self, messages: Sequence[ModelMessage]) -> ModelResponse:
+    async def _ask(self, messages: Sequence[ModelMessage]) -> tuple[str, ModelResponse]:
+        """The text of an answer, which has been told as it came, and the whole of it."""
         from pydantic_ai.models import ModelRequestParameters
 
         from cleveragents.agents.llm.known import request_usage
 
-        parameters = ModelRequestParameters(function_tools=_definitions(self._agent.tools))
+        parameters = ModelRequestParameters(function_tools=_definitions(self._tools))
         # What was said before a tool was called is one paragraph, what is said after it another.
-        gap = "\n\n" if self._text else ""
+        gap = "\n\n" if said_text(self._said) else ""
+        text = ""
         async with aclosing(self._chat.stream(messages, self._settings, parameters)) as pieces:
             async for piece in _clean(pieces):
                 if not isinstance(piece, str):
                     response = piece
                 else:
-                    self._text += gap + piece
+                    text += piece
                     tell(TextDelta(self._agent.name, gap + piece))
                     gap = ""
         used = request_usage(self._agent.llm, response.usage)
         self._usage += used
         tell(LLMUsed(self._agent.name, used))
-        return response
+        return text, response
 
     async def _call(self, call: ToolCallPart) -> ToolReturnPart:
         """What a tool gave back, or why it failed: either way the llm is told, and goes on."""
@@ -235,9 +222,9 @@ class _Turn:
 
     async def _run(self, name: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
         """A tool's result, or an error's text and True; the tool's changes are seen by those called after it."""
-        tool = self._agent.tools.get(name)
+        tool = self._tools.get(name)
         if tool is None:
-            return f"there is no tool {name!r}; there are: {', '.join(self._agent.tools) or 'none'}", True
+            return f"there is no tool {name!r}; there are: {', '.join(self._tools) or 'none'}", True
         content = arguments.get("message", self._message.content)
         metadata = {**self._message.metadata, "input": arguments}
         try:
@@ -286,7 +273,7 @@ def _definitions(tools: Mapping[str, Agent]) -> list[ToolDefinition]:
 
 def _with_results(calls: Sequence[ToolCallPart], returns: Sequence[ToolReturnPart]) -> tuple[ToolCall, ...]:
     results = [(str(given.content), given.outcome == "failed") for given in returns]
-    results += [(INTERRUPTED, True)] * (len(calls) - len(returns))
+    results += [(CUT_OFF, True)] * (len(calls) - len(returns))
     return tuple(
         ToolCall(call.tool_call_id, call.tool_name, _stored_arguments(call), result, failed)
         for call, (result, failed) in zip(calls, results, strict=True)

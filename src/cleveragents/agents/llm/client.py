@@ -29,6 +29,7 @@ from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
 from cleveragents.agents.llm.errors import NO_PROVIDER, Asked, UnreadableAnswerError, llm_error
+from cleveragents.config.rules import address_fault
 from cleveragents.errors import LLMError
 
 if TYPE_CHECKING:
@@ -127,7 +128,9 @@ async def connect(agent: str, llm: str, base_url: str | None, api_key_env: str |
         async with _compatible(Asked(agent, llm), llm, endpoint.base_url, endpoint.key, local=True) as chat:
             yield chat
     elif base_url is not None:
-        _check_address(agent, llm, base_url)
+        if fault := address_fault(base_url):
+            # Without the address: it may hold a key.
+            raise llm_error(agent, llm, f"its 'base_url' {fault}")
         provider, _, model = llm.partition(":") if ":" in llm else ("", "", llm)
         variable, key = _key(agent, llm, api_key_env, _usual_variable(provider))
         asked = Asked(agent, llm, base_url, variable, _secrets(key, base_url))
@@ -142,19 +145,6 @@ async def connect(agent: str, llm: str, base_url: str | None, api_key_env: str |
             model_of_provider = infer_model(llm, _keyed(key) if key else infer_provider)
         async with model_of_provider:
             yield Chat(model_of_provider, asked)
-
-
-def _check_address(agent: str, llm: str, base_url: str) -> None:
-    try:
-        parts = urlsplit(base_url)
-        fits = parts.scheme in {"http", "https"} and parts.hostname and parts.port != 0
-    except ValueError:
-        fits = False
-    if not fits:
-        # Not shown: it may hold a key.
-        raise llm_error(agent, llm, "its 'base_url' is not an address such as http://127.0.0.1:8080/v1")
-    if "?" in base_url or "#" in base_url:
-        raise llm_error(agent, llm, "its 'base_url' has a ? or a #; leave out what follows")
 
 
 def _key(agent: str, llm: str, named: str | None, usual: str | None) -> tuple[str | None, str | None]:
@@ -229,7 +219,11 @@ def _profile(_model: str) -> OpenAIModelProfile:
 
 
 class _Client(httpx2.AsyncClient):
-    """A client for servers of any quality: error pages stay small, and a plain answer is as good as a stream."""
+    """A client for servers of any quality: error pages stay small, and a plain answer is as good as a stream.
+
+    Without it, a server that cannot stream, or streams under another content type, could not be asked at all, and one
+    that answers every path with a page of a login, however long, would be read to its end instead of told by its start.
+    """
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         response = await super().send(request, stream=stream, **options)

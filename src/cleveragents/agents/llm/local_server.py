@@ -1,7 +1,8 @@
-"""The process that runs llama.cpp for ``local_llm``: a script of its own, which imports nothing of this package.
+"""The process that runs llama.cpp for ``local``: a script of its own, which imports nothing of this package.
 
-Loading weights holds Python's lock, a damaged file may end the process, and a server that is answering takes half
-a minute to stop. All of that is harmless in a process that can be killed.
+Inside the program, a user would lose three things: a Ctrl-C while weights load (that holds Python's lock), the whole
+run to a damaged file (llama.cpp may end its process), and half a minute at the end of a run that was interrupted (so
+long does a server that is answering take to stop). All of that is harmless in a process that can be killed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from pydantic_ai.messages import (
     UserPromptPart,
 )
 
-from cleveragents.conversation.transcript import Step, Turn
+from cleveragents.conversation.transcript import Step, ToolCall, Turn
 
 
 def model_messages(turns: Iterable[Turn]) -> list[ModelMessage]:
@@ -31,4 +31,9 @@ def _step(step: Step) -> Iterator[ModelMessage]:
     text = [TextPart(step.text)] if step.text else []
     yield ModelResponse([*text, *(ToolCallPart(call.name, call.arguments, call.id) for call in step.calls)])
     if step.calls:
-        yield ModelRequest([ToolReturnPart(call.name, call.result, call.id) for call in step.calls])
+        yield ModelRequest([_result(call) for call in step.calls])
+
+
+def _result(call: ToolCall) -> ToolReturnPart:
+    # A failed call is told in the same words as when it failed.
+    return ToolReturnPart(call.name, call.result, call.id, outcome="failed" if call.failed else "success")

@@ -7,7 +7,8 @@ from typing import Any
 
 from cleveragents.agents.agent import Message, Reply
 from cleveragents.agents.events import ToolPrinted, tell
-from cleveragents.agents.tool.limits import MEMORY_LIMIT, SIZE_LIMIT, TIME_LIMIT, Limits, Printed
+from cleveragents.agents.tool.limits import MEMORY_LIMIT, SIZE_LIMIT, TIME_LIMIT, Limits
+from cleveragents.agents.tool.output import Printed
 from cleveragents.errors import CodeError, InvalidValueError, ToolError
 from cleveragents.values.json import dump_json, json_value
 from cleveragents.values.merge import difference

@@ -1,5 +1,8 @@
 """Running code does not outlive this process, even when it is killed and can end nothing any more.
 
+Without it, a ``kill -9`` in the middle of a tool would leave its code running: in the sandbox up to the time limit,
+which may be a day, and with ``--unsafe`` whatever the code had started, for ever.
+
 A shell waits for the end of a pipe that only this process holds open, and then kills what it was last told of. It needs
 no cooperation from the code, which may be busy and deaf to signals, nor from the sandbox's worker, which notices that
 its parent is gone only between two calls.

@@ -13,70 +13,24 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cleveragents.agents.tool.call import Call, wait_for
 from cleveragents.agents.tool.guardian import killed_with_us
-from cleveragents.agents.tool.limits import PROCESSES, SIZE_LIMIT, Call, Limits, Printed, one_line, wait_for
+from cleveragents.agents.tool.limits import PROCESSES, Limits
+from cleveragents.agents.tool.output import Printed, one_line
 from cleveragents.errors import CodeError, InvalidValueError
-from cleveragents.values.json import MAX_DEPTH, MAX_INTEGER_BITS, json_object, json_value
+from cleveragents.values.json import json_object, json_value
 from cleveragents.values.text import clean_text
 
 if TYPE_CHECKING:
     from pydantic_monty import Monty, MontyError, MontySession, OsFunction
 
-# Runs inside, since out here a function would arrive as text such as "<function 'f' at 0xc>". It is defined before
-# the code it checks, and keeps the names it needs: code may well call a variable of its own "type" or "list".
-_ANSWER = f"""
-def __fault(value, left, depth=0, type=type, str=str, bool=bool, int=int, float=float, dict=dict, list=list,
-            tuple=tuple, isinstance=isinstance, enumerate=enumerate, len=len, repr=repr, most=1 << {MAX_INTEGER_BITS}):
-    if depth > {MAX_DEPTH}:
-        return "", "nested deeper than {MAX_DEPTH} levels"
-    kind = type(value)
-    left[0] -= 8
-    if kind is str:
-        left[0] -= len(value)
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            if type(key) is not str:
-                return "", "the key " + repr(key)[:80] + " is not text"
-            left[0] -= len(key)
-            fault = __fault(item, left, depth + 1)
-            if fault:
-                return "." + key[:80] + fault[0], fault[1]
-    elif isinstance(value, (list, tuple)):
-        for index, item in enumerate(value):
-            fault = __fault(item, left, depth + 1)
-            if fault:
-                return "[" + repr(index) + "]" + fault[0], fault[1]
-    elif kind is int:
-        if not -most < value < most:
-            return "", "an integer of more than 4,300 digits cannot be stored"
-    elif not (value is None or kind is bool or kind is float):
-        if kind.__name__ not in ("datetime", "date", "time", "Decimal"):
-            return "", "a value of type " + kind.__name__ + " cannot be stored as JSON"
-    if left[0] < 0:
-        return "", "too large"
-
-def __answer(values, fault=__fault):
-    for name, value in values:
-        left = [{SIZE_LIMIT}]
-        found = fault(value, left)
-        if left[0] < 0:
-            return name, "larger than {SIZE_LIMIT // 1_000_000} MB"
-        if found:
-            return (name + found[0])[:120], found[1]
-    return [value for name, value in values]
-"""
-
-
-# Most expressions are worth a short text, a number, true or false. Reading the check above takes longer than they do.
-_PLAIN = """
-def __plain(value, type=type, len=len, str=str, int=int, bool=bool, none=type(None)):
-    kind = type(value)
-    short = kind is bool or kind is none or (kind is str and len(value) < 100_000)
-    return [value] if short or (kind is int and -1e18 < value < 1e18) else []
-
-"""
+_PLAIN, _CHECK = re.split(
+    r"^# --- .*\n", Path(__file__).with_name("sandbox_check.py").read_text(encoding="utf-8"), flags=re.MULTILINE
+)[1:]
+"""What runs inside: the check of a short value, and that of any value."""
 
 
 async def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
@@ -91,8 +45,8 @@ async def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
     try:
         steps = [
             # The brackets make everything but an expression a syntax error.
-            (f"{_PLAIN}__value = (\n{clean_text(expression)}\n)\n__plain(__value)", json_object(inputs, "variables")),
-            (f"{_ANSWER}\n__answer([('value', __value)])", {}),
+            (f"{_PLAIN}\n__value = (\n{clean_text(expression)}\n)\n__plain(__value)", json_object(inputs, "variables")),
+            (f"{_CHECK}\n__answer([('value', __value)])", {}),
         ]
         answer = await wait_for(lambda call: _run(call, Limits(), Printed(), steps, enough=lambda value: value != []))
         return _checked(answer, "value")[0]
@@ -107,7 +61,7 @@ async def run_sandboxed(code: str, variables: Mapping[str, Any], limits: Limits,
     ``limits``, InvalidValueError when it leaves something that is not JSON.
     """
     steps = [
-        (_ANSWER, {**variables, "result": None}),
+        (_CHECK, {**variables, "result": None}),
         (code, {}),
         ("__answer([('result', result), ('context', context)])", {}),
     ]

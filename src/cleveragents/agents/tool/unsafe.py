@@ -18,8 +18,10 @@ from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from subprocess import PIPE, Popen
 from typing import IO, Any
 
+from cleveragents.agents.tool.call import Call, wait_for
 from cleveragents.agents.tool.guardian import killed_with_us
-from cleveragents.agents.tool.limits import SIZE_LIMIT, Call, Limits, Printed, one_line, wait_for
+from cleveragents.agents.tool.limits import SIZE_LIMIT, Limits
+from cleveragents.agents.tool.output import Printed, one_line
 from cleveragents.errors import CodeError, InvalidValueError
 from cleveragents.values.json import dump_json, json_value, load_json
 

@@ -2,24 +2,49 @@
 
 from __future__ import annotations
 
-import json
 import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
-Row = tuple[Any, ...]
 Parameters = Mapping[str, Any]
+
+
+class Rows:
+    """What a statement gave, read by the names of its columns, whatever their order."""
+
+    def __init__(self, names: tuple[str, ...] = (), values: Sequence[tuple[Any, ...]] = ()) -> None:
+        self._names = names
+        self._values = values
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return (dict(zip(self._names, row, strict=False)) for row in self._values)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return dict(zip(self._names, self._values[index], strict=False))
+
+    def columns(self, *names: str) -> Iterable[tuple[Any, ...]]:
+        """Of each row the values of two or more columns, in the order of ``names``.
+
+        For where rows are many: a mapping for each would take a fifth of the time that loading messages takes.
+        """
+        if names == self._names or not self._values:
+            return self._values
+        return map(itemgetter(*map(self._names.index, names)), self._values)
 
 
 class Transaction(Protocol):
     """Statements that happen together or not at all."""
 
-    def rows(self, sql: str, parameters: Parameters) -> Sequence[Row]:
+    def rows(self, sql: str, parameters: Parameters) -> Rows:
         """Run one statement and return all it gives."""
 
     def many(self, sql: str, parameters: Sequence[Parameters]) -> None:
@@ -29,9 +54,9 @@ class Transaction(Protocol):
 class Nothing:
     """A reading transaction on a database that is not there yet."""
 
-    def rows(self, _sql: str, _parameters: Parameters) -> Sequence[Row]:
+    def rows(self, _sql: str, _parameters: Parameters) -> Rows:
         """No rows."""
-        return []
+        return Rows()
 
     def many(self, _sql: str, _parameters: Sequence[Parameters]) -> None:
         """Never called: a reading transaction does not write."""
@@ -64,9 +89,9 @@ class Database(Protocol):
 
     @property
     def statements(self) -> Mapping[str, str]:
-        """The texts of sessions/sql/queries.py for this kind of database."""
+        """The texts of queries.sql for this kind of database."""
 
-    def query(self, sql: str, parameters: Parameters) -> Sequence[Row]:
+    def query(self, sql: str, parameters: Parameters) -> Rows:
         """The rows of one statement that only reads."""
 
     def reading(self) -> AbstractContextManager[Transaction]:
@@ -92,12 +117,6 @@ class Database(Protocol):
 
     def close(self) -> None:
         """Close all connections."""
-
-
-def statements(kind: str) -> Mapping[str, str]:
-    """The texts of sessions/sql/queries.py for one kind of database."""
-    every: dict[str, dict[str, str]] = json.loads(Path(__file__).with_name("statements.json").read_bytes())
-    return every[kind]
 
 
 class Closable(Protocol):

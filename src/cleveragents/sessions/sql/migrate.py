@@ -39,7 +39,7 @@ class Schema:
         return False
 
 
-CURRENT = Schema(Path(__file__).with_name("migrations"), "0001")
+CURRENT = Schema(Path(__file__).with_name("migrations"), "0002")
 FIRST = "0001"
 # What tells tables of the first schema from another program's of the same names.
 _FIRST_TABLES = {

@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from cleveragents.errors import SessionBusyError, SessionDamagedError, SessionServiceError, SessionStorageError
-from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Row, Status, Transaction, statements
+from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Rows, Status, Transaction
 from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
+from cleveragents.sessions.sql.queries import load_queries
 
 if TYPE_CHECKING:
     import psycopg
+
+    Connection = psycopg.Connection[tuple[Any, ...]]
 
 CONNECT_TIMEOUT = 10
 """Seconds after which a server that does not answer counts as unreachable, unless the URL says otherwise."""
@@ -36,7 +39,7 @@ class PostgresqlDatabase:
         self._url = url
         self._busy_timeout = busy_timeout
         self._schema = schema
-        self._pool: Pool[psycopg.Connection[Row]] = Pool(self._connect)
+        self._pool: Pool[Connection] = Pool(self._connect)
         self._ready = False
 
     @cached_property
@@ -46,13 +49,13 @@ class PostgresqlDatabase:
 
     @cached_property
     def statements(self) -> Mapping[str, str]:
-        return statements("postgresql")
+        return load_queries("postgresql")
 
     # --- transactions ---------------------------------------------------------------------------------
 
-    def query(self, sql: str, parameters: Parameters) -> Sequence[Row]:
+    def query(self, sql: str, parameters: Parameters) -> Rows:
         if not self._is_ready(create=False):
-            return []
+            return Rows()
         with self._errors(), self._connection(sql, parameters) as (_, rows):
             return rows
 
@@ -77,7 +80,7 @@ class PostgresqlDatabase:
             connection.execute("COMMIT")
 
     @contextlib.contextmanager
-    def _connection(self, first: str, parameters: Parameters) -> Iterator[tuple[psycopg.Connection[Row], list[Row]]]:
+    def _connection(self, first: str, parameters: Parameters) -> Iterator[tuple[Connection, Rows]]:
         """A connection on which the statement ``first`` has been run, and its rows.
 
         A pooled connection may have died with its server since it was used: then ``first``, which has changed
@@ -111,7 +114,7 @@ class PostgresqlDatabase:
             raise SessionStorageError("a PostgreSQL database needs psycopg: install cleveragents[postgres]") from None
         return psycopg
 
-    def _connect(self) -> psycopg.Connection[Row]:
+    def _connect(self) -> Connection:
         try:
             options = self._driver.conninfo.conninfo_to_dict(self._url)
         except self._driver.ProgrammingError:
@@ -123,7 +126,7 @@ class PostgresqlDatabase:
             autocommit=True,
         )
         connection.execute(f"SET lock_timeout = {max(1, round(self._busy_timeout * 1000))}")
-        return cast("psycopg.Connection[Row]", connection)
+        return cast("Connection", connection)
 
     def _is_ready(self, *, create: bool) -> bool:
         """Whether there is a database of our schema now; it is upgraded, and created if wanted."""
@@ -142,15 +145,18 @@ class PostgresqlDatabase:
             return self._revision_on(connection)
 
     @staticmethod
-    def _revision_on(connection: psycopg.Connection[Row]) -> str | None:
+    def _revision_on(connection: Connection) -> str | None:
         """The recorded revision. Asking for the table first spares the server's log an error."""
-        ((table,),) = _rows(connection, "SELECT to_regclass('alembic_version')::text", {})
-        rows = _rows(connection, "SELECT version_num FROM alembic_version", {}) if table else []
-        return rows[0][0] if rows else None
+        is_there = _rows(connection, "SELECT to_regclass('alembic_version') IS NOT NULL AS is_there", {})
+        if not is_there[0]["is_there"]:
+            return None
+        found = _rows(connection, "SELECT version_num FROM alembic_version", {})
+        return found[0]["version_num"] if found else None
 
     def _is_empty(self) -> bool:
-        with self._errors(), self._connection("SELECT to_regclass('sessions')", {}) as (_, found):
-            return found[0][0] is None
+        ask = "SELECT to_regclass('sessions') IS NULL AS is_empty"
+        with self._errors(), self._connection(ask, {}) as (_, found):
+            return found[0]["is_empty"] is True
 
     # --- schema ---------------------------------------------------------------------------------------
 
@@ -171,15 +177,11 @@ class PostgresqlDatabase:
 
     def status(self) -> Status:
         revision = self._revision()
-        with (
-            self._errors(),
-            self._connection("SELECT pg_database_size(current_database()), current_setting('server_version')", {}) as (
-                _,
-                rows,
-            ),
-        ):
-            size, version = rows[0]
-            return Status(self.name, "PostgreSQL", revision, self._schema.head, size, {"server": version})
+        ask = "SELECT pg_database_size(current_database()) AS size, current_setting('server_version') AS version"
+        with self._errors(), self._connection(ask, {}) as (_, found):
+            about = found[0]
+            details = {"server": about["version"]}
+            return Status(self.name, "PostgreSQL", revision, self._schema.head, about["size"], details)
 
     def backup(self, path: Path) -> None:
         raise SessionStorageError(
@@ -190,19 +192,19 @@ class PostgresqlDatabase:
 
     @contextlib.contextmanager
     def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> Iterator[None]:
-        ask = f"SELECT pg_try_advisory_lock({_lock_key(f'turn {session_id}')})"
+        ask = f"SELECT pg_try_advisory_lock({_lock_key(f'turn {session_id}')}) AS is_ours"
         cancelled = cancelled or threading.Event()
         deadline = time.monotonic() + wait
-        with self._errors(), self._connection(ask, {}) as (connection, answer):
+        with self._errors(), self._connection(ask, {}) as (connection, first):
             try:
-                is_ours = answer[0][0]
-                while not is_ours:
+                answer = first
+                while not answer[0]["is_ours"]:
                     remaining = deadline - time.monotonic()
                     if remaining <= 0 or cancelled.wait(min(_PAUSE, remaining)):
                         raise SessionBusyError(
                             f"session {session_id} is in use by another run; try again when it has ended"
                         )
-                    ((is_ours,),) = _rows(connection, ask, {})
+                    answer = _rows(connection, ask, {})
                 yield
             finally:
                 # The lock belongs to the connection: it ends with it, however this process ends.
@@ -239,19 +241,20 @@ class PostgresqlDatabase:
 class _Open:
     """A transaction on a connection."""
 
-    def __init__(self, connection: psycopg.Connection[Row]) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    def rows(self, sql: str, parameters: Parameters) -> Sequence[Row]:
+    def rows(self, sql: str, parameters: Parameters) -> Rows:
         return _rows(self._connection, sql, parameters)
 
     def many(self, sql: str, parameters: Sequence[Parameters]) -> None:
         self._connection.cursor().executemany(cast("Any", sql), parameters)
 
 
-def _rows(connection: psycopg.Connection[Row], sql: str, parameters: Parameters) -> list[Row]:
+def _rows(connection: Connection, sql: str, parameters: Parameters) -> Rows:
     cursor = connection.execute(cast("Any", sql), parameters)
-    return cursor.fetchall() if cursor.description else []
+    columns = cursor.description
+    return Rows(tuple([column.name for column in columns]), cursor.fetchall()) if columns else Rows()
 
 
 def _lock_key(what: str) -> int:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage, stored_message
 from cleveragents.conversation.usage import TokenUsage, UsageEntry, dollars
-from cleveragents.sessions.session import AutomationLevel, LinkedPlan, Session, SessionSummary
-from cleveragents.sessions.sql.database import Parameters, Row
+from cleveragents.sessions.plan import LinkedPlan
+from cleveragents.sessions.session import AutomationLevel, Session, SessionSummary
+from cleveragents.sessions.sql.database import Parameters, Rows
 from cleveragents.sessions.statistics import Count, Tally
 from cleveragents.values.json import dump_json, load_json
 from cleveragents.values.times import from_microseconds, microseconds
@@ -21,6 +22,8 @@ _ESCAPE = "\x10"
 _ESCAPED = re.compile(f"{_ESCAPE}(.)", re.DOTALL)
 
 _ROLES = {role.value: role for role in MessageRole}
+
+Row = Mapping[str, Any]
 
 
 def to_text(text: str | None) -> str | None:
@@ -35,6 +38,10 @@ def from_text(text: str) -> str:
     if _ESCAPE not in text:
         return text
     return _ESCAPED.sub(lambda match: "\x00" if match[1] == "0" else match[1], text)
+
+
+def _text_or_none(text: str | None) -> str | None:
+    return None if text is None else from_text(text)
 
 
 def _to_json(value: Any) -> str | None:
@@ -57,21 +64,33 @@ def message_row(session_id: str, sequence: int, message: MessageDraft | SessionM
     }
 
 
-def read_message(row: Row) -> SessionMessage:
-    """The message of a row of the statements ``messages`` and ``last_messages``."""
-    sequence, role, content, tool_call_id, tool_calls, parts, agent, metadata, created_at = row
+def read_messages(rows: Rows) -> list[SessionMessage]:
+    """The messages of what the statements ``messages`` and ``last_messages`` give."""
     # No text or JSON here is ever empty; what is None costs nothing.
-    return stored_message(
-        sequence,
-        _ROLES[role],
-        content and from_text(content),
-        tool_call_id and from_text(tool_call_id),
-        tool_calls and load_json(tool_calls),
-        parts and load_json(parts),
-        agent and from_text(agent),
-        load_json(metadata) if metadata else {},
-        from_microseconds(created_at),
-    )
+    return [
+        stored_message(
+            sequence,
+            _ROLES[role],
+            content and from_text(content),
+            tool_call_id and from_text(tool_call_id),
+            tool_calls and load_json(tool_calls),
+            parts and load_json(parts),
+            agent and from_text(agent),
+            load_json(metadata) if metadata else {},
+            from_microseconds(created_at),
+        )
+        for sequence, role, content, tool_call_id, tool_calls, parts, agent, metadata, created_at in rows.columns(
+            "sequence",
+            "role",
+            "content",
+            "tool_call_id",
+            "tool_calls",
+            "parts",
+            "agent",
+            "metadata",
+            "created_at",
+        )
+    ]
 
 
 def session_row(session: Session, imported_checksum: str | None, activity: int) -> Parameters:
@@ -105,38 +124,24 @@ def changeable(session: Session | SessionSummary) -> dict[str, Any]:
 
 def read_summary(row: Row, plans: Sequence[LinkedPlan], tags: Sequence[str]) -> SessionSummary:
     """The summary of a row of the statements ``summary`` and ``page``."""
-    (
-        session_id,
-        namespace,
-        actor_name,
-        title,
-        level,
-        message_count,
-        input_tokens,
-        output_tokens,
-        cost_nano,
-        cost_complete,
-        forked_from,
-        metadata,
-        created_at,
-        updated_at,
-        activity,
-    ) = row
+    level = row["automation_level"]
     return SessionSummary(
-        session_id,
-        namespace,
-        actor_name,
-        title and from_text(title),
-        None if level is None else AutomationLevel(level),
-        message_count,
-        TokenUsage(input_tokens, output_tokens, dollars(cost_nano), bool(cost_complete)),
-        list(plans),
-        list(tags),
-        forked_from,
-        load_json(metadata),
-        from_microseconds(created_at),
-        from_microseconds(updated_at),
-        activity,
+        session_id=row["id"],
+        namespace=row["namespace"],
+        actor_name=row["actor_name"],
+        title=_text_or_none(row["title"]),
+        automation_level=None if level is None else AutomationLevel(level),
+        message_count=row["message_count"],
+        token_usage=TokenUsage(
+            row["input_tokens"], row["output_tokens"], dollars(row["cost_nano"]), bool(row["cost_complete"])
+        ),
+        linked_plans=list(plans),
+        tags=list(tags),
+        forked_from=row["forked_from"],
+        metadata=load_json(row["metadata"]),
+        created_at=from_microseconds(row["created_at"]),
+        updated_at=from_microseconds(row["updated_at"]),
+        activity=row["activity"],
     )
 
 
@@ -150,21 +155,20 @@ def filter_values(name: str, value: Any) -> Parameters:
 
 def read_started(row: Row) -> Count:
     """The count of a row of the statement ``started``. Sums are decimals on PostgreSQL."""
-    day, actor, sessions, messages = row
-    return Count(_date(day), actor, None, Tally(sessions=sessions, messages=int(messages)))
+    tally = Tally(sessions=row["sessions"], messages=int(row["messages"]))
+    return Count(_date(row["day"]), row["actor_name"], None, tally)
 
 
 def read_used(row: Row) -> Count:
     """The count of a row of the statement ``used``."""
-    day, actor, llm, calls, input_tokens, output_tokens, cost_nano, known = row
     tally = Tally(
-        calls=calls,
-        input_tokens=int(input_tokens),
-        output_tokens=int(output_tokens),
-        nano_dollars=int(cost_nano or 0),
-        cost_complete=known == calls,
+        calls=row["calls"],
+        input_tokens=int(row["input_tokens"]),
+        output_tokens=int(row["output_tokens"]),
+        nano_dollars=int(row["cost_nano"] or 0),
+        cost_complete=row["known"] == row["calls"],
     )
-    return Count(_date(day), actor, llm and from_text(llm), tally)
+    return Count(_date(row["day"]), row["actor_name"], _text_or_none(row["llm"]), tally)
 
 
 def _date(day: int) -> dt.date:
@@ -183,9 +187,8 @@ def plan_row(session_id: str, position: int, plan: LinkedPlan) -> Parameters:
 
 
 def read_plan(row: Row) -> LinkedPlan:
-    """The plan of a row of the statements ``plans`` and ``page_plans``, whose first column is the session."""
-    _, plan_id, phase, state = row
-    return LinkedPlan(plan_id, phase and from_text(phase), state and from_text(state))
+    """The plan of a row of the statements ``plans`` and ``page_plans``."""
+    return LinkedPlan(row["plan_id"], _text_or_none(row["phase"]), _text_or_none(row["state"]))
 
 
 def usage_row(session_id: str, entry: UsageEntry) -> Parameters:
@@ -202,6 +205,10 @@ def usage_row(session_id: str, entry: UsageEntry) -> Parameters:
 
 def read_usage(row: Row) -> UsageEntry:
     """The entry of a row of the statement ``usage``."""
-    input_tokens, output_tokens, cost_nano, llm, created_at = row
-    cost = None if cost_nano is None else dollars(cost_nano)
-    return UsageEntry(input_tokens, output_tokens, cost, llm and from_text(llm), from_microseconds(created_at))
+    return UsageEntry(
+        row["input_tokens"],
+        row["output_tokens"],
+        None if row["cost_nano"] is None else dollars(row["cost_nano"]),
+        _text_or_none(row["llm"]),
+        from_microseconds(row["created_at"]),
+    )

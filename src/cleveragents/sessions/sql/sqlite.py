@@ -24,8 +24,9 @@ from cleveragents.errors import (
     SessionStorageError,
     StorageError,
 )
-from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Row, Status, Transaction, statements
+from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Rows, Status, Transaction
 from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
+from cleveragents.sessions.sql.queries import load_queries
 
 SAFE_WAL = (3, 51, 3)
 """Older SQLite libraries can corrupt a WAL database that several processes write to (fixed in 3.51.3)."""
@@ -58,13 +59,13 @@ class SqliteDatabase:
 
     @cached_property
     def statements(self) -> Mapping[str, str]:
-        return statements("sqlite")
+        return load_queries("sqlite")
 
     # --- transactions ---------------------------------------------------------------------------------
 
-    def query(self, sql: str, parameters: Parameters) -> Sequence[Row]:
+    def query(self, sql: str, parameters: Parameters) -> Rows:
         if not self._is_ready(create=False):
-            return []
+            return Rows()
         with self._errors(), self._connection() as connection:
             return _Open(connection, self._patiently).rows(sql, parameters)
 
@@ -354,9 +355,9 @@ class _Open:
         self._connection = connection
         self._patiently = patiently
 
-    def rows(self, sql: str, parameters: Parameters) -> Sequence[Row]:
-        rows: Sequence[Row] = self._patiently(self._connection.execute, sql, parameters).fetchall()
-        return rows
+    def rows(self, sql: str, parameters: Parameters) -> Rows:
+        cursor = self._patiently(self._connection.execute, sql, parameters)
+        return Rows(tuple([column[0] for column in cursor.description or ()]), cursor.fetchall())
 
     def many(self, sql: str, parameters: Sequence[Parameters]) -> None:
         self._connection.executemany(sql, parameters)

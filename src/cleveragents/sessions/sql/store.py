@@ -18,9 +18,10 @@ from cleveragents.errors import (
     SessionNotFoundError,
 )
 from cleveragents.sessions.filter import SessionFilter
-from cleveragents.sessions.session import LinkedPlan, Session, SessionSummary
+from cleveragents.sessions.plan import LinkedPlan
+from cleveragents.sessions.session import Session, SessionSummary
 from cleveragents.sessions.sql import rows
-from cleveragents.sessions.sql.database import Database, Row, Transaction
+from cleveragents.sessions.sql.database import Database, Rows, Transaction
 from cleveragents.sessions.statistics import Count
 from cleveragents.values.times import microseconds
 
@@ -28,8 +29,8 @@ LARGEST = 2**63 - 1
 """The largest integer of both databases."""
 
 
-class SqlSessionRepository:
-    """See sessions.repository.SessionRepository."""
+class SqlSessionStore:
+    """See sessions.store.SessionStore."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -40,7 +41,7 @@ class SqlSessionRepository:
         with self._database.writing() as db:
             activity = microseconds(session.updated_at)
             if imported_checksum is None:
-                activity = max(activity, db.rows(sql["newest_activity"], {})[0][0] + 1)
+                activity = max(activity, db.rows(sql["newest_activity"], {})[0]["activity"] + 1)
             db.rows(sql["add_session"], rows.session_row(session, imported_checksum, activity))
             db.many(
                 sql["add_message"],
@@ -58,7 +59,7 @@ class SqlSessionRepository:
         with self._database.reading() as db, self._readable(session_id):
             summary = self._summary(db, "summary", session_id)
             stored = {"session_id": session_id, "start": 0, "stop": LARGEST}
-            messages = [rows.read_message(row) for row in db.rows(sql["messages"], stored)]
+            messages = rows.read_messages(db.rows(sql["messages"], stored))
             if len(messages) != summary.message_count:
                 raise ValueError(f"{summary.message_count} messages were stored, {len(messages)} are there")
             return Session(
@@ -86,7 +87,7 @@ class SqlSessionRepository:
         sql = self._database.statements
         conditions = {each.name: getattr(wanted, each.name) for each in fields(wanted)}
         given = {name: rows.filter_values(name, value) for name, value in conditions.items() if value is not None}
-        filters = " AND ".join(sql[f"filter {name}"] for name in given) or "1 = 1"
+        filters = "\n".join(sql[f"filter {name}"] for name in given)
         with self._database.reading() as db:
             activity, last_id = self._place(db, after)
             parameters = {"limit": min(limit, LARGEST), "activity": activity, "after": last_id}
@@ -98,11 +99,11 @@ class SqlSessionRepository:
             )
             plans_of: defaultdict[str, list[LinkedPlan]] = defaultdict(list)
             for row in plans:
-                plans_of[row[0]].append(rows.read_plan(row))
+                plans_of[row["session_id"]].append(rows.read_plan(row))
             tags_of: defaultdict[str, list[str]] = defaultdict(list)
-            for session_id, each in tags:
-                tags_of[session_id].append(each)
-            return [self._read_summary(row, plans_of[row[0]], tags_of[row[0]]) for row in found]
+            for row in tags:
+                tags_of[row["session_id"]].append(row["tag"])
+            return [self._read_summary(row, plans_of[row["id"]], tags_of[row["id"]]) for row in found]
 
     def _place(self, db: Transaction, after: str | SessionSummary | None) -> tuple[int, str]:
         if after is None:
@@ -112,7 +113,7 @@ class SqlSessionRepository:
         found = db.rows(self._database.statements["place"], {"session_id": after})
         if not found:
             raise _not_found(after)
-        return found[0][0], after
+        return found[0]["activity"], after
 
     def counts(self) -> list[Count]:
         sql = self._database.statements
@@ -137,7 +138,7 @@ class SqlSessionRepository:
             taken = db.rows(sql["take_numbers"], {"session_id": session_id, "count": len(drafts), "now": time})
             if not taken:
                 raise _not_found(session_id)
-            first = taken[0][0] - len(drafts)
+            first = taken[0]["message_count"] - len(drafts)
             if expected_sequence is not None and expected_sequence != first:
                 raise SessionConflictError(
                     f"session {session_id} was changed meanwhile: message {expected_sequence} was expected to be the "
@@ -157,19 +158,19 @@ class SqlSessionRepository:
     def last_messages(self, session_id: str, count: int) -> list[SessionMessage]:
         wanted = {"session_id": session_id, "limit": min(count, LARGEST)}
         found = self._database.query(self._database.statements["last_messages"], wanted)
-        return self._messages(session_id, found[::-1])
+        return self._messages(session_id, found)[::-1]
 
-    def _messages(self, session_id: str, found: Sequence[Row]) -> list[SessionMessage]:
+    def _messages(self, session_id: str, found: Rows) -> list[SessionMessage]:
         if not found:
             self.count(session_id)
         with self._readable(session_id):
-            return [rows.read_message(row) for row in found]
+            return rows.read_messages(found)
 
     def count(self, session_id: str) -> int:
         found = self._database.query(self._database.statements["count"], {"session_id": session_id})
         if not found:
             raise _not_found(session_id)
-        number: int = found[0][0]
+        number: int = found[0]["message_count"]
         return number
 
     def change(
@@ -210,16 +211,16 @@ class SqlSessionRepository:
         if not found:
             raise _not_found(session_id)
         plans = [rows.read_plan(row) for row in db.rows(sql["plans"], key)]
-        tags = [tag for _, tag in db.rows(sql["tags"], key)]
+        tags = [row["tag"] for row in db.rows(sql["tags"], key)]
         return rows.read_summary(found[0], plans, tags)
 
-    def _read_summary(self, row: Row, plans: Sequence[LinkedPlan], tags: Sequence[str]) -> SessionSummary:
-        with self._readable(row[0]):
+    def _read_summary(self, row: rows.Row, plans: Sequence[LinkedPlan], tags: Sequence[str]) -> SessionSummary:
+        with self._readable(row["id"]):
             return rows.read_summary(row, plans, tags)
 
     def _store_change(self, db: Transaction, new: SessionSummary, now: dt.datetime) -> None:
-        values = {f"new_{name}": value for name, value in rows.changeable(new).items()}
-        db.rows(self._database.statements["change"], {"session_id": new.session_id, "now": microseconds(now), **values})
+        change = {"session_id": new.session_id, "now": microseconds(now), **rows.changeable(new)}
+        db.rows(self._database.statements["change"], change)
 
     def _add_plans(self, db: Transaction, session_id: str, plans: Sequence[LinkedPlan]) -> None:
         added = [rows.plan_row(session_id, position, plan) for position, plan in enumerate(plans)]

@@ -1,0 +1,155 @@
+"""How a run is shown: the answer on stdout as text or JSON, what happens on the way on stderr."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from cleveragents.cli.kit.output import discard_stdout, say, show, show_json, terminal_json
+from cleveragents.cli.run.progress import progress_line
+from cleveragents.conversation.content import content_text
+from cleveragents.values.text import terminal_text
+
+if TYPE_CHECKING:
+    from cleveragents.agents.events import AgentEvent
+    from cleveragents.streams.router import RunResult
+
+OUTPUT_FORMATS = ("text", "json", "stream-json")
+
+Start = dict[str, str | None]
+"""The actor, and the context or session of a run, as JSON outputs show them."""
+
+
+class Remarks:
+    """What is said on stderr during a run: what tools print and, when ``verbose``, what happens between agents."""
+
+    def __init__(self, *, verbose: bool, before: str = "") -> None:
+        self._verbose = verbose
+        self._before = before
+
+    def event(self, event: AgentEvent) -> None:
+        """Say what there is to say now."""
+        from cleveragents.agents.events import ToolPrinted
+
+        if isinstance(event, ToolPrinted):
+            say(event.text.removesuffix("\n"))
+        elif self._verbose and (line := progress_line(event)):
+            say(self._before + line)
+
+
+class TextPrinter(Remarks):
+    """The answer alone on stdout, that of ``live_agent`` as it arrives; all else on stderr."""
+
+    def __init__(self, live_agent: str | None, *, verbose: bool) -> None:
+        super().__init__(verbose=verbose)
+        self._live_agent = live_agent
+        self._line_open = False
+
+    def event(self, event: AgentEvent) -> None:
+        """Show what can be shown now."""
+        from cleveragents.agents.events import TextDelta
+
+        super().event(event)
+        if isinstance(event, TextDelta) and event.agent == self._live_agent:
+            print(terminal_text(event.text), end="", flush=True)
+            self._line_open = True
+
+    def result(self, result: RunResult) -> None:
+        """Show every output, unless it has been seen already."""
+        if self._line_open:
+            print()
+            return
+        for output in result.outputs:
+            show(content_text(output))
+
+    def failed(self, _error: BaseException) -> None:
+        """Leave the error message a line of its own."""
+        if self._line_open:
+            print(flush=True)
+
+
+class JSONPrinter(Remarks):
+    """One JSON document on stdout."""
+
+    def __init__(self, start: Start, *, verbose: bool) -> None:
+        super().__init__(verbose=verbose)
+        self._start = start
+
+    def document(self, result: RunResult) -> dict[str, Any]:
+        """The result of a run as JSON data."""
+        return {
+            **self._start,
+            "output": result.output,
+            "outputs": result.outputs,
+            "errors": [str(error) for error in result.errors],
+            "global_context": result.context,
+            "usage": {
+                "input_tokens": result.usage.input_tokens,
+                "output_tokens": result.usage.output_tokens,
+                "cached_tokens": result.usage.cached_tokens,
+                "requests": result.usage.requests,
+                "cost": None if result.usage.cost is None else float(result.usage.cost),
+            },
+        }
+
+    def result(self, result: RunResult) -> None:
+        """Show the document."""
+        show_json(self.document(result))
+
+    def failed(self, error: BaseException) -> None:
+        """Nothing on stdout: the error goes to stderr."""
+
+
+class StreamJSONPrinter(JSONPrinter):
+    """One JSON object a line, as things happen; docs/commands.md describes each kind."""
+
+    def __init__(self, start: Start, *, verbose: bool) -> None:
+        super().__init__(start, verbose=verbose)
+        self._reader_gone = False
+        self._emit("start", **self._start)
+
+    def event(self, event: AgentEvent) -> None:
+        """One line for the event."""
+        from cleveragents.agents.events import TextDelta, ToolCalled, ToolReturned
+
+        super().event(event)
+        if isinstance(event, TextDelta):
+            self._emit("text", agent=event.agent, text=event.text)
+        elif isinstance(event, ToolCalled):
+            self._emit("tool_call", agent=event.agent, tool=event.tool, id=event.call_id, arguments=event.arguments)
+        elif isinstance(event, ToolReturned):
+            self._emit(
+                "tool_result",
+                agent=event.agent,
+                tool=event.tool,
+                id=event.call_id,
+                content=event.content,
+                failed=event.failed,
+            )
+
+    def result(self, result: RunResult) -> None:
+        """The last line: the same document as ``json`` prints."""
+        for error in result.errors:
+            self._emit("error", message=str(error))
+        self._emit("result", **self.document(result))
+
+    def failed(self, error: BaseException) -> None:
+        """The last line of a run that failed."""
+        self._emit("error", message=str(error) or "interrupted")
+
+    def _emit(self, kind: str, **values: Any) -> None:
+        """Print one line. A reader that has gone must not end the turn: it goes on and is saved."""
+        if self._reader_gone:
+            return
+        try:
+            print(terminal_json({"type": kind, **values}), flush=True)
+        except BrokenPipeError:
+            self._reader_gone = True
+            discard_stdout()
+
+
+def printer(output_format: str, start: Start, live_agent: str | None, *, verbose: bool) -> TextPrinter | JSONPrinter:
+    """What shows a run in one of OUTPUT_FORMATS; text of ``live_agent`` alone is shown as it arrives."""
+    if output_format == "text":
+        return TextPrinter(live_agent, verbose=verbose)
+    kind = StreamJSONPrinter if output_format == "stream-json" else JSONPrinter
+    return kind(start, verbose=verbose)

@@ -1,0 +1,1 @@
+"""``cleveragents session``: the group, and its commands in files of their own."""

@@ -1,0 +1,29 @@
+"""The exit codes of commands, as the page tells them."""
+
+import re
+
+import pytest
+
+from cleveragents import BatchBusyError, BatchDamagedError, BatchError, BatchResultsError
+from cleveragents.cli.exit_codes import ExitCode, exit_code
+from support.pages import page
+
+
+def test_the_page_tells_every_code():
+    rows = re.findall(r"^\| (\d+) \|", page("commands.md").section("Exit codes").text, flags=re.MULTILINE)
+    assert [int(row) for row in rows] == list(ExitCode)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (BatchError("x"), ExitCode.FAILED),
+        (BatchResultsError("x"), ExitCode.WRONG_USAGE),
+        (BatchDamagedError("x"), ExitCode.DAMAGED),
+        (BatchBusyError("x"), ExitCode.IN_USE),
+        (RuntimeError("x"), ExitCode.FAILED),
+    ],
+    ids=repr,
+)
+def test_errors_of_batches_have_codes_of_their_own(error, code):
+    assert exit_code(error) is code

@@ -1,0 +1,32 @@
+"""Databases as earlier releases made them."""
+
+import gzip
+import json
+from pathlib import Path
+
+DATA = Path(__file__).parents[1] / "sessions" / "data"
+CHECKSUMS: dict[str, str] = json.loads((DATA / "schema_1.checksums.json").read_text(encoding="utf-8"))
+"""The checksum of each session's export document, by id, of the database of schema 1."""
+
+
+def run_script(url: str, script: str) -> None:
+    """Run a script of SQL statements the way the database's own tools would."""
+    if url.startswith("sqlite"):
+        import sqlite3
+
+        path = Path(url.removeprefix("sqlite:///"))
+        path.parent.mkdir(exist_ok=True)
+        connection = sqlite3.connect(path)
+        connection.executescript(script)
+        connection.close()
+    else:
+        import psycopg
+
+        with psycopg.connect(url.replace("+psycopg", ""), autocommit=True) as server:
+            server.execute(script.encode())
+
+
+def freeze_first(url: str) -> None:
+    """Make of an empty database one that the first release made, with 51 sessions."""
+    kind = url.partition(":")[0].removesuffix("+psycopg")
+    run_script(url, gzip.decompress((DATA / f"schema_1.{kind}.sql.gz").read_bytes()).decode())
