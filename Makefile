@@ -11,6 +11,8 @@ FOR_CHECKS := $(VENV)/.for-checks
 DEMO_HOME := $(VENV)/demo
 # Tests wait for disks, servers and time limits too, so one worker more than there are cores.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Bytecode is kept, whatever the environment says: without, each process that a test starts compiles all of it again.
+export PYTHONDONTWRITEBYTECODE :=
 PYTEST := $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist worksteal
 
 .PHONY: demo test test-fast soak test-all outside check bench setup clean
@@ -23,9 +25,9 @@ demo: $(FOR_USE)
 test: $(FOR_TESTS)
 	$(PYTEST)
 
-# While you work: the tests that start no other program (tests/conftest.py) and repeat nothing many times.
+# While you work: the tests that start no other program and repeat nothing many times (tests/conftest.py).
 test-fast: $(FOR_TESTS)
-	$(PYTEST) -m "not slow and not campaign"
+	$(PYTEST) -m "not slow and not campaign" --hypothesis-profile fast
 
 # The campaigns in full: hundreds of kills, thousands of examples.
 soak: $(FOR_TESTS)

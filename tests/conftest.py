@@ -1,9 +1,14 @@
 import signal
 
+import hypothesis
 import pytest
 
 from support.postgres import PostgresServer
 from support.scripted_llm import ScriptedLLM
+
+
+# `make test-fast` asks for it.
+hypothesis.settings.register_profile("fast", max_examples=20)
 
 
 def pytest_configure():
@@ -13,15 +18,18 @@ def pytest_configure():
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-STARTS_PROGRAMS = {"command", "multiprocessing", "postgres", "run_commands", "run_killer", "subprocess"}
+# Rooms whose tests are all runs of the command line; what a module imports, or a test asks for, to start a program.
+RUNS = {"cli", "docs", "examples"}
+STARTS_PROGRAMS = {"command", "multiprocessing", "postgres", "run_killer", "start", "subprocess"}
 
 
 def pytest_collection_modifyitems(items):
-    """What starts other programs is slow: its module imports what does that, or it asks for a server."""
+    """What starts other programs is slow: `make test-fast` leaves it out."""
     for item in items:
         parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
         on_a_server = any(isinstance(value, str) and value == "postgresql" for value in parameters)
-        if on_a_server or STARTS_PROGRAMS.intersection([*vars(item.module), *item.fixturenames]):
+        starts = STARTS_PROGRAMS.intersection([*vars(item.module), *item.fixturenames])
+        if item.path.parent.name in RUNS or on_a_server or starts:
             item.add_marker(pytest.mark.slow)
 
 

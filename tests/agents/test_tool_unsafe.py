@@ -251,6 +251,7 @@ def test_a_stream_that_ends_the_program_when_flushed_does_not():
     assert call(code, unsafe=True).content == 1
 
 
+@pytest.mark.slow
 def test_deep_recursion_outside_of_python_is_a_failed_tool():
     code = "import sys\nsys.setrecursionlimit(10**9)\ndef f():\n    return f()\n\nf()"
     assert failure(code, unsafe=True)

@@ -304,6 +304,7 @@ def test_memory_does_not_grow_with_the_messages_that_have_passed(through, count)
     assert late - early < 100_000
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_rounds_of_a_loop():
     def peak(count):
         tracemalloc.start()
