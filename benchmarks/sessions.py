@@ -16,7 +16,7 @@ from typing import Any
 import psycopg
 
 from cleveragents import MessageDraft, SessionService, open_sessions
-from cleveragents.sessions.sql.queries import load_queries
+from cleveragents.sessions.sql.query_loader import load_queries
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from support.postgres import PostgresServer

@@ -68,8 +68,8 @@ if TYPE_CHECKING:
         StreamError,
         ToolError,
     )
+    from cleveragents.sessions.linked_plan import LinkedPlan
     from cleveragents.sessions.open import open_sessions
-    from cleveragents.sessions.plan import LinkedPlan
     from cleveragents.sessions.service import SessionService
     from cleveragents.sessions.session import AutomationLevel, Session, SessionSummary
     from cleveragents.streams.router import RunResult, StreamRouter
@@ -107,7 +107,7 @@ _MODULES = {
     "LLMAgent": "agents.llm.agent",
     "LLMError": "errors",
     "LLMUsed": "agents.events",
-    "LinkedPlan": "sessions.plan",
+    "LinkedPlan": "sessions.linked_plan",
     "Listener": "agents.events",
     "Message": "agents.agent",
     "MessageDraft": "conversation.message",

@@ -17,7 +17,7 @@ from cleveragents.config.fields import llm_name, shown
 from cleveragents.disk.locks import TURN_WAIT
 from cleveragents.errors import CleverAgentsError, InvalidSettingError
 from cleveragents.streams.router import RunResult, StreamRouter, result_of
-from cleveragents.turns.heard import Heard
+from cleveragents.turns.partial_answer import PartialAnswer
 from cleveragents.turns.turn import Turn, UnkeptTurn
 from cleveragents.values.merge import Changes, difference, merged
 from cleveragents.values.text import clean_text
@@ -89,12 +89,12 @@ class CleverAgentsApp:
         then stays.
         """
         prompt = _checked_prompt(prompt)
-        heard = Heard(listener, self.answering_agent)
-        turn = self._turn(context, session_id, heard)
+        answer = PartialAnswer(listener, self.answering_agent)
+        turn = self._turn(context, session_id, answer)
         async with turn.held(wait):
             beginning = await turn.begin(prompt, self.config.path)
             before = self._starting_context(beginning.global_context)
-            with listening(heard.listen):
+            with listening(answer.listen):
                 run = self._router.start(before)
             try:
                 async with run:
@@ -118,7 +118,7 @@ class CleverAgentsApp:
         """``run``, from ordinary code."""
         return asyncio.run(self.run(prompt, context=context, session_id=session_id, listener=listener, wait=wait))
 
-    def _turn(self, context: ContextManager | None, session_id: str | None, heard: Heard) -> Turn:
+    def _turn(self, context: ContextManager | None, session_id: str | None, answer: PartialAnswer) -> Turn:
         """Where this run is kept."""
         if session_id is not None:
             if context is not None:
@@ -127,11 +127,11 @@ class CleverAgentsApp:
                 raise InvalidSettingError("a run on a session needs sessions=, such as open_sessions()")
             from cleveragents.turns.session import SessionTurn
 
-            return SessionTurn(self._sessions, session_id, self.config.history.window, heard)
+            return SessionTurn(self._sessions, session_id, self.config.history.window, answer)
         if context is not None:
             from cleveragents.turns.context import ContextTurn
 
-            return ContextTurn(context, self.config.history, heard)
+            return ContextTurn(context, self.config.history, answer)
         return UnkeptTurn()
 
     def _changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:

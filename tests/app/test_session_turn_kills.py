@@ -13,7 +13,8 @@ from support.strict import SYSTEM, faults
 # Kills runs that go on for ever. Prints what it found wrong, and how many turns were cut.
 KILLER = """
 import json, sys
-import cleveragents.agents.llm.client, cleveragents.agents.llm.pydantic_messages, cleveragents.agents.llm.known
+import cleveragents.agents.llm.client, cleveragents.agents.llm.pydantic_messages, cleveragents.agents.llm.prices
+import cleveragents.agents.llm.token_limit
 import cleveragents.agents.tool.sandbox, pydantic_monty, cleveragents.turns.session, genai_prices
 from cleveragents import AppConfig, CleverAgentsApp, open_sessions
 from support.killer import lives

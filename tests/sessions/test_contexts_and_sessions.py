@@ -8,7 +8,7 @@ import pytest
 from cleveragents import ContextManager, MessageDraft, open_sessions
 from cleveragents.contexts.root import create_context
 from cleveragents.contexts.transfer import files_of
-from cleveragents.integrations.contexts import context_of_session, session_of_context
+from cleveragents.integrations.contexts_and_sessions import context_of_session, session_of_context
 from cleveragents.values.canonical import checksum
 
 DATA = Path(__file__).with_name("data")

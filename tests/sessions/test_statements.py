@@ -11,7 +11,7 @@ import pytest
 from cleveragents import errors, open_sessions
 from cleveragents.sessions.filter import SessionFilter
 from cleveragents.sessions.open import open_database
-from cleveragents.sessions.sql.queries import load_queries
+from cleveragents.sessions.sql.query_loader import load_queries
 from cleveragents.values.ids import new_ulid
 
 SMALL, LONG = 12_000, 10_000

@@ -217,7 +217,7 @@ def import_(file: Path | None, id_: str | None, name: str | None, force: bool) -
 def _from_session(sessions: SessionService, id_: str, name: str | None, *, replace: bool) -> str:
     from cleveragents.contexts.root import contexts_root, create_context
     from cleveragents.contexts.transfer import files_of
-    from cleveragents.integrations.contexts import context_of_session
+    from cleveragents.integrations.contexts_and_sessions import context_of_session
     from cleveragents.values.names import context_name
 
     session = sessions.get(sessions.find(id_))

@@ -13,7 +13,6 @@ from typing import Any
 from cleveragents.contexts import transfer
 from cleveragents.contexts.context_folder import ContextFolder
 from cleveragents.contexts.damage import Told, with_advice
-from cleveragents.contexts.damaged_file import damaged_file
 from cleveragents.contexts.message import ContextMessage, new_message
 from cleveragents.contexts.messages_file import (
     MESSAGES_FILE,
@@ -34,6 +33,7 @@ from cleveragents.contexts.root import (
     name_reserved,
     remove_context,
 )
+from cleveragents.contexts.set_aside import damaged_file
 from cleveragents.contexts.state_file import STATE_FILE, ContextState
 from cleveragents.disk import locks
 from cleveragents.disk.export_file import write_export

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cleveragents.contexts import damage
-from cleveragents.contexts.damaged_file import damaged_file, set_aside
 from cleveragents.contexts.message import ContextMessage, message_of_line
+from cleveragents.contexts.set_aside import damaged_file, set_aside
 from cleveragents.disk.files import open_file, storage_errors, write_all
 from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import load_json

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from cleveragents.contexts import damage
 from cleveragents.contexts.context_folder import ContextFolder
-from cleveragents.contexts.damaged_file import damaged_file, set_aside
 from cleveragents.contexts.messages_file import sorted_out
+from cleveragents.contexts.set_aside import damaged_file, set_aside
 from cleveragents.contexts.state_file import ContextState, read_state
 from cleveragents.disk.files import read_file, replace_file, storage_errors
 from cleveragents.errors import ContextDamagedError

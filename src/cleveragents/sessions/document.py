@@ -16,7 +16,7 @@ from cleveragents.conversation.message import SessionMessage
 from cleveragents.conversation.reserved import RESERVED, moved_of_message, moved_of_session
 from cleveragents.conversation.usage import TokenUsage, UsageEntry, dollars, money_text, parse_money
 from cleveragents.errors import InvalidInputError, SessionChecksumError, SessionImportError
-from cleveragents.sessions.plan import LinkedPlan, plan_ids
+from cleveragents.sessions.linked_plan import LinkedPlan, plan_ids
 from cleveragents.values.canonical import canonical_json, checksum, digest
 from cleveragents.values.ids import parse_ulid
 from cleveragents.values.json import IMPORT_LIMIT, json_object, json_value, load_json

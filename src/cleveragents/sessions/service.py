@@ -24,7 +24,7 @@ from cleveragents.errors import (
 )
 from cleveragents.sessions.document import read_document
 from cleveragents.sessions.filter import SessionFilter
-from cleveragents.sessions.plan import LinkedPlan, with_plan
+from cleveragents.sessions.linked_plan import LinkedPlan, with_plan
 from cleveragents.sessions.session import (
     AutomationLevel,
     Session,

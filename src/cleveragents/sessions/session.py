@@ -12,7 +12,7 @@ from cleveragents.conversation.message import MessageDraft, MessageRole, Session
 from cleveragents.conversation.usage import TokenUsage, UsageEntry
 from cleveragents.errors import InvalidInputError, SessionExportError, SessionImportError, SessionValidationError
 from cleveragents.sessions.document import document_of, fields_of
-from cleveragents.sessions.plan import LinkedPlan, distinct_plans, plan_ids, with_plan
+from cleveragents.sessions.linked_plan import LinkedPlan, distinct_plans, plan_ids, with_plan
 from cleveragents.values.ids import parse_ulid
 from cleveragents.values.json import json_object, whole_number
 from cleveragents.values.names import actor_name, namespace_name

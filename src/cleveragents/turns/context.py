@@ -11,7 +11,7 @@ from cleveragents.conversation.content import content_text
 from cleveragents.conversation.prompt import format_prompt
 from cleveragents.conversation.reserved import INTERRUPTED
 from cleveragents.streams.router import RunResult
-from cleveragents.turns.heard import Heard
+from cleveragents.turns.partial_answer import PartialAnswer
 from cleveragents.turns.turn import Beginning, held_by
 from cleveragents.values.merge import Changes
 
@@ -23,10 +23,10 @@ class ContextTurn:
     cannot come between an answer and its place on disk.
     """
 
-    def __init__(self, context: ContextManager, history: HistoryConfig, heard: Heard) -> None:
+    def __init__(self, context: ContextManager, history: HistoryConfig, answer: PartialAnswer) -> None:
         self._context = context
         self._history = history
-        self._heard = heard
+        self._partial = answer
 
     def held(self, wait: float) -> AbstractAsyncContextManager[None]:
         """See Turn."""
@@ -49,8 +49,8 @@ class ContextTurn:
 
     async def break_off(self, error: BaseException, changes: Changes) -> None:  # noqa: ARG002 - whatever it was
         """See Turn."""
-        if self._heard.text:
-            self._context.add_message("assistant", self._heard.text, {INTERRUPTED: True})
+        if self._partial.text:
+            self._context.add_message("assistant", self._partial.text, {INTERRUPTED: True})
         self._save(changes)
 
     def _save(self, changes: Changes) -> None:

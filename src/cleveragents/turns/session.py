@@ -29,7 +29,7 @@ from cleveragents.conversation.transcript import Step, Turn, Window, turns_of
 from cleveragents.errors import SessionServiceError
 from cleveragents.sessions.service import SessionService
 from cleveragents.streams.router import RunResult
-from cleveragents.turns.heard import Heard
+from cleveragents.turns.partial_answer import PartialAnswer
 from cleveragents.turns.turn import Beginning, held_by
 from cleveragents.values.merge import Changes
 
@@ -47,11 +47,13 @@ class SessionTurn:
     ``window`` says how much of the session llms are given; None leaves that to them.
     """
 
-    def __init__(self, sessions: SessionService, session_id: str, window: WindowConfig | None, heard: Heard) -> None:
+    def __init__(
+        self, sessions: SessionService, session_id: str, window: WindowConfig | None, answer: PartialAnswer
+    ) -> None:
         self._sessions = sessions
         self._id = session_id
         self._window = None if window is None else Window(**window.model_dump())
-        self._heard = heard
+        self._partial = answer
         self._prompt = ""
         self._first = 0
         self._failure: SessionServiceError | None = None
@@ -108,7 +110,7 @@ class SessionTurn:
             for call in step.calls
         ]
         # Before it is: whoever cancels while it is being stored shall not store its text once more.
-        self._heard.kept(agent)
+        self._partial.kept(agent)
         with self._noting():
             await self._finished(lambda: self._sessions.append_all(self._id, drafts))
 
@@ -120,8 +122,8 @@ class SessionTurn:
     async def break_off(self, error: BaseException, changes: Changes) -> None:
         """See Turn. Raises SessionServiceError when the store is what is wrong."""
         drafts = []
-        if (text := self._heard.text).strip():
-            agent = self._heard.answering_agent
+        if (text := self._partial.text).strip():
+            agent = self._partial.answering_agent
             drafts.append(MessageDraft("assistant", text, agent=agent, metadata={INTERRUPTED: True}))
 
         def store() -> None:
@@ -142,7 +144,7 @@ class SessionTurn:
     def _store(self, drafts: Sequence[MessageDraft], changes: Changes) -> None:
         if drafts:
             self._sessions.append_all(self._id, drafts)
-        for usage in self._heard.used:
+        for usage in self._partial.used:
             cost = None if usage.cost is None else float(usage.cost)
             self._sessions.add_usage(self._id, usage.input_tokens, usage.output_tokens, cost, llm=usage.llm or None)
         if changes:

@@ -33,7 +33,7 @@ class Turn(Protocol):
     """One prompt and what comes of it. Each method has everything on disk when it returns.
 
     Its calls come in this order: ``held`` around all others, ``begin``, then ``end`` or ``break_off``. What llms say
-    and use in between is heard by its ``Heard``; the steps in which they call tools come to ``Conversation.keep``.
+    and use in between is in its ``PartialAnswer``; the steps in which they call tools come to ``Conversation.keep``.
     """
 
     def held(self, wait: float) -> AbstractAsyncContextManager[None]:

@@ -156,8 +156,8 @@ class _Turn:
         conversation = self._message.conversation
         if conversation is None:
             return []
-        from cleveragents.agents.llm.known import token_limit
         from cleveragents.agents.llm.pydantic_messages import model_messages
+        from cleveragents.agents.llm.token_limit import token_limit
 
         # Tokens are estimated, so a tenth is left over.
         limit = token_limit(self._agent.llm) * 9 // 10
@@ -183,7 +183,7 @@ class _Turn:
         """The text of an answer, which has been told as it came, and the whole of it."""
         from pydantic_ai.models import ModelRequestParameters
 
-        from cleveragents.agents.llm.known import request_usage
+        from cleveragents.agents.llm.prices import request_usage
 
         parameters = ModelRequestParameters(function_tools=_definitions(self._tools))
         # What was said before a tool was called is one paragraph, what is said after it another.

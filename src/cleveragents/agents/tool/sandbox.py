@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pydantic_monty import Monty, MontyError, MontySession, OsFunction
 
 _PLAIN, _CHECK = re.split(
-    r"^# --- .*\n", Path(__file__).with_name("sandbox_check.py").read_text(encoding="utf-8"), flags=re.MULTILINE
+    r"^# --- .*\n", Path(__file__).with_name("answer_check.py").read_text(encoding="utf-8"), flags=re.MULTILINE
 )[1:]
 """What runs inside: the check of a short value, and that of any value."""
 

@@ -64,7 +64,7 @@ def _from_file(sessions: SessionService, file: Path, again: bool) -> Session:
 
 def _from_context(sessions: SessionService, name: str | None, again: bool) -> Session:
     from cleveragents.contexts import ContextManager
-    from cleveragents.integrations.contexts import session_of_context
+    from cleveragents.integrations.contexts_and_sessions import session_of_context
 
     context = ContextManager.open(str(name), on_damage=warn)
     document = context.export()

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 from cleveragents.errors import SessionBusyError, SessionDamagedError, SessionServiceError, SessionStorageError
 from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Rows, Status, Transaction
 from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
-from cleveragents.sessions.sql.queries import load_queries
+from cleveragents.sessions.sql.query_loader import load_queries
 
 if TYPE_CHECKING:
     import psycopg

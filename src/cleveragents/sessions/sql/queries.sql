@@ -3,7 +3,7 @@
 -- A line `-- name: NAME` begins a statement, `-- part: NAME` a text that later ones have in common and name in
 -- braces, `-- filter: NAME` a condition of lists; those that are wanted stand in place of {filters}. With a database
 -- in brackets after the name it is the text for that database alone, instead of the one before. Parameters are
--- written :name, and comments stand on lines of their own. queries.py reads this file, tables.py says what the
+-- written :name, and comments stand on lines of their own. query_loader.py reads this file, tables.py says what the
 -- columns are.
 
 

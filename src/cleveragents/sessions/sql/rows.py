@@ -9,7 +9,7 @@ from typing import Any
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage, stored_message
 from cleveragents.conversation.usage import TokenUsage, UsageEntry, dollars
-from cleveragents.sessions.plan import LinkedPlan
+from cleveragents.sessions.linked_plan import LinkedPlan
 from cleveragents.sessions.session import AutomationLevel, Session, SessionSummary
 from cleveragents.sessions.sql.database import Parameters, Rows
 from cleveragents.sessions.statistics import Count, Tally

@@ -26,7 +26,7 @@ from cleveragents.errors import (
 )
 from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Rows, Status, Transaction
 from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
-from cleveragents.sessions.sql.queries import load_queries
+from cleveragents.sessions.sql.query_loader import load_queries
 
 SAFE_WAL = (3, 51, 3)
 """Older SQLite libraries can corrupt a WAL database that several processes write to (fixed in 3.51.3)."""

@@ -18,7 +18,7 @@ from cleveragents.errors import (
     SessionNotFoundError,
 )
 from cleveragents.sessions.filter import SessionFilter
-from cleveragents.sessions.plan import LinkedPlan
+from cleveragents.sessions.linked_plan import LinkedPlan
 from cleveragents.sessions.session import Session, SessionSummary
 from cleveragents.sessions.sql import rows
 from cleveragents.sessions.sql.database import Database, Rows, Transaction

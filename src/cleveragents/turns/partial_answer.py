@@ -1,4 +1,4 @@
-"""What has been heard of a run while it goes on: the answer as it arrives, and what each llm has used."""
+"""What has come of a run so far: the answer as it arrives, and what each llm has used."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cleveragents.agents.events import AgentEvent, Listener, LLMUsed, TextDelta
 from cleveragents.conversation.usage import Usage
 
 
-class Heard:
+class PartialAnswer:
     """Listens to a run, and passes on what it hears to ``listener``.
 
     ``answering_agent`` is the agent whose text is the answer word for word, if there is one.

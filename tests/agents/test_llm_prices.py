@@ -7,7 +7,8 @@ from genai_prices import types
 from genai_prices.data_snapshot import DataSnapshot, set_custom_snapshot
 from pydantic_ai.usage import RequestUsage
 
-from cleveragents.agents.llm.known import UNKNOWN_LIMIT, request_usage, token_limit
+from cleveragents.agents.llm.prices import request_usage
+from cleveragents.agents.llm.token_limit import UNKNOWN_LIMIT, token_limit
 from cleveragents.conversation.usage import Usage
 
 

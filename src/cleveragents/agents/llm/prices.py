@@ -1,4 +1,4 @@
-"""What is known of llms by their names: what a request costs, and how many tokens fit into one."""
+"""What a request to an llm used and cost, by the prices that are known of it by its name."""
 
 from __future__ import annotations
 
@@ -6,15 +6,11 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
-from cleveragents.agents.llm.local import CONTEXT_TOKENS, is_local
+from cleveragents.agents.llm.local import is_local
 from cleveragents.conversation.usage import Usage
 
 if TYPE_CHECKING:
-    from genai_prices.types import ModelInfo
     from pydantic_ai.usage import RequestUsage
-
-UNKNOWN_LIMIT = 16_000
-"""Tokens that an llm is taken to hold, question and answer together, when nothing is known of it."""
 
 
 def request_usage(llm: str, reported: RequestUsage) -> Usage:
@@ -36,7 +32,7 @@ def _cost(llm: str, usage: RequestUsage) -> Decimal | None:
         return Decimal(0)
     from genai_prices import calc_price
 
-    provider, model = _provider_and_model(llm)
+    provider, model = provider_and_model(llm)
     if not (usage.input_tokens or usage.output_tokens):
         # Nothing was reported, which does not mean that nothing was used.
         return None
@@ -46,24 +42,7 @@ def _cost(llm: str, usage: RequestUsage) -> Decimal | None:
         return None
 
 
-def token_limit(llm: str) -> int:
-    """How many tokens fit into a request to ``llm``, answer included; UNKNOWN_LIMIT when nobody knows."""
-    if is_local(llm):
-        return CONTEXT_TOKENS
-    model = _known(llm)
-    return (model.context_window if model else None) or UNKNOWN_LIMIT
-
-
-def _known(llm: str) -> ModelInfo | None:
-    from genai_prices.data_snapshot import get_snapshot
-
-    provider, model = _provider_and_model(llm)
-    try:
-        return get_snapshot().find_provider_model(model, None, provider, None)[1]
-    except (LookupError, ValueError):
-        return None
-
-
-def _provider_and_model(llm: str) -> tuple[str, str]:
+def provider_and_model(llm: str) -> tuple[str, str]:
+    """The two names by which the package genai-prices knows ``llm``."""
     provider, _, model = llm.partition(":") if ":" in llm else ("", "", llm)
     return provider.removesuffix("-chat").removesuffix("-responses") or "openai", model

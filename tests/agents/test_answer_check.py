@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from cleveragents.agents.tool import sandbox_check
+from cleveragents.agents.tool import answer_check
 from cleveragents.agents.tool.limits import SIZE_LIMIT
 from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import MAX_DEPTH, MAX_INTEGER_BITS, json_value
@@ -20,7 +20,7 @@ def nested(depth):
 
 def found(value):
     """What the check hands back, run as ordinary Python: a list with the value, or its place and what is wrong."""
-    return sandbox_check.__answer([("value", value)])
+    return answer_check.__answer([("value", value)])
 
 
 def refused(value):
@@ -48,9 +48,9 @@ def test_the_limit_of_size_is_that_of_tools():
 
 def test_a_value_that_is_short_is_handed_back_by_the_short_check_and_any_other_is_not():
     for value in ("text", 5, -1.5, True, None, "x" * 100_000, 10**18, [1], {"a": 1}):
-        assert sandbox_check.__plain(value) in ([value], [])
-    assert sandbox_check.__plain([1]) == sandbox_check.__plain({1}) == sandbox_check.__plain(10**400) == []
-    assert sandbox_check.__plain("text") == ["text"]
+        assert answer_check.__plain(value) in ([value], [])
+    assert answer_check.__plain([1]) == answer_check.__plain({1}) == answer_check.__plain(10**400) == []
+    assert answer_check.__plain("text") == ["text"]
 
 
 @pytest.mark.parametrize(
