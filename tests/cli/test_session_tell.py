@@ -5,6 +5,7 @@ import json
 import pytest
 
 from support.command import command, one_line
+from support.sessions import signed
 
 
 @pytest.fixture
@@ -57,3 +58,26 @@ def test_tell_on_a_session_that_another_run_holds_is_refused(run, begun, store):
     with store.turn(begun):
         assert begun in one_line(run("session", "tell", begun, "x", "--wait", "0"), 6)
     assert store.count(begun) == 2
+
+
+def test_an_imported_session_chooses_no_file_to_run(run, begun, store, tmp_path):
+    (tmp_path / "strange.yaml").write_text("agents: {strange: {type: tool, code: result = 'mine!'}}", encoding="utf-8")
+    for config in (str(tmp_path / "strange.yaml"), "strange.yaml"):
+        document = store.export(begun)
+        document["metadata"] = {"cleveragents": {"config": config}}
+        imported = store.import_(signed(document)).session_id
+        store.append(imported, "user", "more")
+        assert "--config" in one_line(run("session", "tell", imported, "x"), 2)
+        # Neither is it the one that somebody means who names none.
+        assert run("session", "tell", "last", "x").stdout == "X\n"
+        assert run("run", "loud.yaml", "y", "--continue").stdout == "Y\n"
+        assert [message.content for message in store.last_messages(imported, 1)] == ["more"]
+    # Once it has been run here, it is a session like the others.
+    assert run("session", "tell", imported, "x", "--config", "loud.yaml").stdout == "X\n"
+    assert run("session", "tell", "last", "z").stdout == "Z\n"
+    assert store.last_messages(imported, 1)[0].content == "Z"
+
+
+def test_a_path_that_no_run_has_stored_is_not_run(run, begun, store):
+    store.update(begun, metadata={"cleveragents": {"config": "loud.yaml"}})
+    assert "--config" in one_line(run("session", "tell", begun, "x"), 2)

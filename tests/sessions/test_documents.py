@@ -1,6 +1,7 @@
 """Export documents: what they hold, who can verify them, and what is refused on the way back."""
 
 import copy
+import datetime as dt
 import json
 import shutil
 
@@ -11,9 +12,10 @@ from hypothesis import strategies as st
 
 from cleveragents import errors, open_sessions
 from cleveragents.sessions import document as transfer
-from cleveragents.values.canonical import canonical_json, checksum
+from cleveragents.values.canonical import canonical_json
 from cleveragents.values.json import IMPORT_LIMIT
 from support.everything import PLANS, fill
+from support.sessions import signed
 
 
 @pytest.fixture(scope="module")
@@ -41,15 +43,10 @@ def store(made, tmp_path):
         yield sessions
 
 
-def signed(document):
-    """``document`` with a checksum that is right for it."""
-    body = {key: value for key, value in document.items() if key != "checksum"}
-    return body | {"checksum": checksum(body)}
-
-
 def essence(document):
     """What an import must not change."""
-    kept = {key: value for key, value in document.items() if key not in {"session_id", "forked_from", "checksum"}}
+    changed = {"session_id", "forked_from", "automation_level", "checksum"}
+    kept = {key: value for key, value in document.items() if key not in changed}
     kept["metadata"] = {key: value for key, value in document["metadata"].items() if key != "imported_from"}
     return json.dumps(kept)
 
@@ -112,6 +109,39 @@ class TestRoundTrips:
         imported = store.import_(signed(document | {"forked_from": PLANS[0]}))
         assert imported.forked_from is None
         assert imported.metadata["imported_from"]["forked_from"] == PLANS[0]
+
+
+class TestWhatAnImportMayNotDecide:
+    def test_the_file_it_was_run_with_is_kept_with_its_origin_alone(self, store, document):
+        ours = {"cleveragents": {"config": "/x/strange.yaml", "global_context": {"stage": 2}}}
+        summary = store.summary(store.import_(signed(document | {"metadata": ours})).session_id)
+        assert summary.metadata["cleveragents"] == {"global_context": {"stage": 2}}
+        assert summary.metadata["imported_from"]["config"] == "/x/strange.yaml"
+
+    def test_so_it_is_in_a_document_of_the_version_before(self, store, document):
+        summary = store.summary(store.import_(signed(document | {"metadata": {"config": "strange.yaml"}})).session_id)
+        assert summary.metadata.keys() == {"imported_from"}
+        assert summary.metadata["imported_from"]["config"] == "strange.yaml"
+
+    def test_its_automation_level_is_not_taken_over(self, store, document):
+        assert store.import_(signed(document | {"automation_level": "full_automation"})).automation_level is None
+
+    def test_its_times_are_not_after_now(self, store, document):
+        future = {"created_at": "2999-01-01T00:00:00.000000+00:00", "updated_at": "2999-01-02T00:00:00.000000+00:00"}
+        imported = store.summary(store.import_(signed(document | future)).session_id)
+        assert imported.created_at <= imported.updated_at < dt.datetime.now(dt.UTC)
+        young = store.create().session_id
+        assert store.list()[0].session_id == young
+
+    def test_nobody_goes_on_with_it_unless_it_was_named(self, store, document):
+        (mine,) = store.list()
+        imported = store.import_(document).session_id
+        store.append(imported, "user", "hello")
+        assert store.list()[0].session_id == imported
+        assert store.newest().session_id == mine.session_id
+        store.delete(mine.session_id)
+        with pytest.raises(errors.SessionNotFoundError, match="only what was imported and never run here"):
+            store.newest()
 
 
 class TestChecksum:

@@ -45,7 +45,6 @@ def test_what_runs_had_stored_of_a_session_moves(frozen_url, a_session):
         "global_context": {"n": 2**60, "f": 6.0},
         "context_state": {"s": 1},
         "context_metadata": {"m": None},
-        "imported_from": {"session_id": "x"},
     }
     store_metadata(frozen_url, a_session, old)
     with open_sessions(frozen_url) as sessions:
@@ -53,8 +52,16 @@ def test_what_runs_had_stored_of_a_session_moves(frozen_url, a_session):
         assert json.dumps(metadata.pop("cleveragents"), sort_keys=True) == json.dumps(
             {key: old[key] for key in ("config", "context_metadata", "context_state", "global_context")}, sort_keys=True
         )
-        assert metadata == {key: old[key] for key in ("mine", "imported_from")}
+        assert metadata == {"mine": old["mine"]}
         sessions.verify(a_session)
+
+
+def test_the_file_that_an_import_was_run_with_is_none_to_go_on_with(frozen_url, a_session):
+    store_metadata(frozen_url, a_session, {"config": "/x.yaml", "imported_from": {"session_id": "x"}})
+    with open_sessions(frozen_url) as sessions:
+        summary = sessions.summary(a_session)
+    assert summary.metadata == {"imported_from": {"session_id": "x", "config": "/x.yaml"}}
+    assert summary.only_imported
 
 
 def test_a_users_own_values_of_these_names_stay(frozen_url, a_session):

@@ -2,9 +2,16 @@
 
 from cleveragents import MessageDraft
 from cleveragents.sessions.open import open_database
+from cleveragents.values.canonical import checksum
 
 PLANS = ["01BX5ZZKBKACTAV9WEVGEMMVRZ", "01ARZ3NDEKTSV4RRFFQ69G5FAV", "01BX5ZZKBKACTAV9WEVGEMMVS0"]
 TABLES = ("sessions", "messages", "usage_entries", "linked_plans", "session_tags")
+
+
+def signed(document):
+    """The export ``document`` with a checksum that is right for it."""
+    body = {key: value for key, value in document.items() if key != "checksum"}
+    return body | {"checksum": checksum(body)}
 
 
 def user(*texts):

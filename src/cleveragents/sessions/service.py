@@ -12,7 +12,7 @@ from types import EllipsisType, TracebackType
 from typing import Any, Self
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage
-from cleveragents.conversation.reserved import IMPORTED_FROM
+from cleveragents.conversation.reserved import CONFIG, IMPORTED_FROM, without_reserved
 from cleveragents.conversation.usage import TokenUsage, UsageEntry
 from cleveragents.disk.locks import TURN_WAIT
 from cleveragents.errors import (
@@ -46,6 +46,7 @@ LAST = "last"
 
 _ALL = 2**63 - 1
 _CANDIDATES = 5
+_AT_ONCE = 50
 
 Step = Callable[[str], object]
 """Told of each step of a long call when it begins."""
@@ -162,6 +163,23 @@ class SessionService:
                 f"several ids begin with {prefix}: {named}{more}; give more of the one you mean"
             )
         return found[0].session_id
+
+    def newest(self, actor_name: str | None = None) -> SessionSummary:
+        """The session with the newest activity that a run may go on with: no import that was never run here.
+
+        Raises SessionNotFoundError.
+        """
+        page = self.list(limit=_AT_ONCE, actor_name=actor_name)
+        passed_over = 0
+        while page:
+            for summary in page:
+                if not summary.only_imported:
+                    return summary
+                passed_over += 1
+            page = self.list(limit=_AT_ONCE, actor_name=actor_name, after=page[-1])
+        whose = "" if actor_name is None else f" of {actor_name}"
+        imports = ", only what was imported and never run here" if passed_over else ""
+        raise SessionNotFoundError(f"there is no session{whose} yet{imports}; 'run --new-session' begins one")
 
     def statistics(self) -> Statistics:
         """Sums over all sessions, by day, actor and llm. Reads every session and ledger, and no message."""
@@ -325,15 +343,22 @@ class SessionService:
         return self.adopt(original, origin, read["checksum"])
 
     def adopt(self, original: Session, origin: Mapping[str, Any], checksum: str) -> Session:
-        """Store a copy of a session that was read elsewhere, whole and with its times, under a new id.
+        """Store a copy of a session that was read elsewhere, whole, under a new id.
 
         ``origin`` is kept in ``metadata["imported_from"]``; ``list(imported_checksum=checksum)`` finds it again.
+        Nothing in it may choose what runs here, or how far that goes unasked: its configuration file is kept with its
+        origin, and its automation level is not. Times in the future are now.
         """
+        now = self._now()
+        metadata, ran = without_reserved(original.metadata, [CONFIG])
         session = replace(
             original,
             session_id=new_ulid(),
+            automation_level=None,
             forked_from=None,
-            metadata=original.metadata | {IMPORTED_FROM: dict(origin)},
+            metadata=metadata | {IMPORTED_FROM: {**origin, **ran}},
+            created_at=min(original.created_at, now),
+            updated_at=min(original.updated_at, now),
         )
         self._store.add(session, imported_checksum=checksum)
         return session

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, cast
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage
+from cleveragents.conversation.reserved import CONFIG, IMPORTED_FROM, reserved
 from cleveragents.conversation.usage import TokenUsage, UsageEntry
 from cleveragents.errors import InvalidInputError, SessionExportError, SessionImportError, SessionValidationError
 from cleveragents.sessions.document import document_of, fields_of
@@ -56,6 +57,11 @@ class SessionSummary:
     def linked_plan_ids(self) -> list[str]:
         """Ids of the linked plans, in the order in which they were linked."""
         return plan_ids(self.linked_plans)
+
+    @property
+    def only_imported(self) -> bool:
+        """Whether the session was imported, and never run here since: its author chose nothing that runs here."""
+        return IMPORTED_FROM in self.metadata and reserved(self.metadata, CONFIG) is None
 
     def as_cli_dict(self) -> dict[str, Any]:
         """What commands show, as JSON data."""

@@ -18,7 +18,7 @@ from cleveragents.cli.kit.output import say, warn
 from cleveragents.cli.kit.session_id import SessionId
 from cleveragents.cli.run.printers import OUTPUT_FORMATS, printer
 from cleveragents.cli.run.progress import usage_line
-from cleveragents.errors import CleverAgentsError, SessionNotFoundError
+from cleveragents.errors import CleverAgentsError
 
 if TYPE_CHECKING:
     from cleveragents.contexts import ContextManager
@@ -38,7 +38,7 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
 @click.argument("prompt", required=False)
 @click.option("--context", type=ContextName(), metavar="NAME", help="Continue this named context; made when new.")
 @click.option("--session", type=SessionId(), metavar="ID", help="Go on with this session: an id, its start, or 'last'.")
-@click.option("--continue", "newest", is_flag=True, help="Go on with the newest session of this file's actor.")
+@click.option("--continue", "newest", is_flag=True, help="Go on with the newest session of this file's actor, no mere import.")
 @click.option("--new-session", is_flag=True, help="Begin a session, and say its id on stderr.")
 @click.option("--temperature", type=float, help="From 0 to 2, for every llm agent in this run; never saved.")
 @click.option("--llm", metavar="NAME", help="Use this llm for every llm agent: provider:model, local or gguf:/path.")
@@ -202,7 +202,4 @@ def _session(sessions: SessionService, reference: str | None, actor: str, *, new
         session_id = sessions.create(actor).session_id
         say(f"session: {session_id}")
         return session_id
-    newest = sessions.list(limit=1, actor_name=actor)
-    if not newest:
-        raise SessionNotFoundError(f"there is no session of {actor} yet; '--new-session' begins one")
-    return newest[0].session_id
+    return sessions.newest(actor).session_id

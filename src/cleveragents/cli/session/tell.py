@@ -26,8 +26,9 @@ _OF_RUN = {"temperature", "llm", "output_format", "no_stream", "usage", "unsafe"
 def tell(ctx: click.Context, /, id_: str, prompt: str | None, config: Path | None, **settings: Any) -> ExitCode:
     """Go on with a session: run its agents on PROMPT.
 
-    They are those of the configuration file it was last run with, unless --config names another. What is piped in
-    follows the prompt; '-' as the prompt takes standard input alone.
+    They are those of the configuration file it was last run with here, unless --config names another; an imported
+    session needs --config at first, and 'last' passes over it. What is piped in follows the prompt; '-' as the prompt
+    takes standard input alone.
     """
     session_id, last = _found(id_)
     code: ExitCode = ctx.invoke(
@@ -43,13 +44,15 @@ tell.params += [parameter for parameter in run.params if parameter.name in _OF_R
 def _found(sessions: SessionService, id_: str) -> tuple[str, Any]:
     """The id of the session, and the path of the configuration file it was last run with, if it was."""
     from cleveragents.conversation.reserved import CONFIG, reserved
+    from cleveragents.sessions.service import LAST
 
-    summary = sessions.summary(sessions.find(id_))
+    summary = sessions.newest() if id_ == LAST else sessions.summary(sessions.find(id_))
     return summary.session_id, reserved(summary.metadata, CONFIG)
 
 
 def _config(session_id: str, last: Any) -> Path:
-    if not isinstance(last, str):
+    # A run stores the whole path; what else stands there was not stored by one.
+    if not isinstance(last, str) or not Path(last).is_absolute():
         raise click.UsageError(
             f"session {session_id} has not been run with a configuration file yet; give --config FILE"
         )

@@ -93,4 +93,8 @@ def _moved(row: Any, names: Callable[[Any, dict[str, Any]], list[str]]) -> dict[
     moved = names(row, metadata)
     rest = {name: value for name, value in metadata.items() if name not in moved}
     ours = metadata.get(RESERVED, {}) | {name: metadata[name] for name in moved}
-    return rest | {RESERVED: ours} if moved else None
+    origin = metadata.get("imported_from")
+    if "config" in moved and isinstance(origin, dict):
+        # Nobody can tell whether a run here or a stranger's document named the file, and it would be run.
+        rest["imported_from"] = origin | {"config": ours.pop("config")}
+    return rest | ({RESERVED: ours} if ours else {}) if moved else None
