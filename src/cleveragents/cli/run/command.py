@@ -38,7 +38,12 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
 @click.argument("prompt", required=False)
 @click.option("--context", type=ContextName(), metavar="NAME", help="Continue this named context; made when new.")
 @click.option("--session", type=SessionId(), metavar="ID", help="Go on with this session: an id, its start, or 'last'.")
-@click.option("--continue", "newest", is_flag=True, help="Go on with the newest session of this file's actor, no mere import.")
+@click.option(
+    "--continue",
+    "newest",
+    is_flag=True,
+    help="Go on with the newest session of this file's actor that was begun or run here.",
+)
 @click.option("--new-session", is_flag=True, help="Begin a session, and say its id on stderr.")
 @click.option("--temperature", type=float, help="From 0 to 2, for every llm agent in this run; never saved.")
 @click.option("--llm", metavar="NAME", help="Use this llm for every llm agent: provider:model, local or gguf:/path.")
