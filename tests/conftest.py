@@ -6,7 +6,6 @@ import pytest
 from support.postgres import PostgresServer
 from support.scripted_llm import ScriptedLLM
 
-
 # `make test-fast` asks for it.
 hypothesis.settings.register_profile("fast", max_examples=20)
 
