@@ -7,6 +7,7 @@ process still says. Says where the server is; takes ``stop`` and ``restart``, ea
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 from pathlib import Path
@@ -50,6 +51,8 @@ def keep(folder: Path, settings: str) -> None:
 
 
 def main() -> None:
+    # Whoever ends every process of a test run means this one too: the server is still stopped first.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     folder = Path(tempfile.mkdtemp(prefix="pg"))
     try:
         keep(folder, sys.argv[1])
