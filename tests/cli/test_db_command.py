@@ -14,7 +14,7 @@ from support.command import command, one_line
 
 def test_path_names_the_database_and_makes_nothing(home):
     assert command("db", "path", home=home).stdout == f"{home / 'cleveragents.db'}\n"
-    hidden = {"CLEVERAGENTS_DATABASE_URL": "postgresql+psycopg://anna:hush@db.example/chats"}
+    hidden = {"CLEVERAGENTS_DATABASE_URL": "postgresql+psycopg://user:hush@db.example/chats"}
     assert command("db", "path", home=home, env=hidden).stdout == "postgresql://db.example/chats\n"
     assert not home.exists()
 

@@ -289,6 +289,7 @@ def test_a_session_becomes_a_context_and_that_the_same_session_again(run, talk, 
     original = store.export(talk)
     origin = again["metadata"].pop("imported_from")
     assert origin["context"] == talk
+    assert origin["config"] == original["metadata"]["cleveragents"].pop("config") == "/x.yaml"
     assert again | {"session_id": None, "checksum": None} == original | {"session_id": None, "checksum": None}
 
 

@@ -26,7 +26,7 @@ Feature: What a session is, before it is stored
 
       Examples:
         | id                          |
-        | chat-with-anna              |
+        | chat-with-support              |
         | 01ARZ3NDEKTSV4RRFFQ69G5FAVX |
         | 01ARZ3NDEKTSV4RRFFQ69G5FA   |
         | 81ARZ3NDEKTSV4RRFFQ69G5FAV  |

@@ -13,7 +13,7 @@ from support.sessions import one_line
 
 class TestServer:
     def test_a_server_out_of_reach_is_named(self):
-        with open_sessions("postgresql+psycopg://anna:hush@127.0.0.1:1/chats") as sessions:
+        with open_sessions("postgresql+psycopg://user:hush@127.0.0.1:1/chats") as sessions:
             for call in (sessions.list, sessions.create):
                 with pytest.raises(errors.SessionStorageError) as failure:
                     call()
