@@ -29,7 +29,5 @@ def test_the_command_is_installed_with_its_local_llm(tool, tmp_path):
     }
     subprocess.run(["sh", "-ec", block], cwd=ROOT, env=env, check=True)
     run = [tmp_path / "bin/cleveragents", "run", "examples/assistant.yaml", "What is the capital of France?"]
-    done = subprocess.run(
-        run, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(run, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout.strip()) == (0, "The capital of France is Paris."), done.stderr
