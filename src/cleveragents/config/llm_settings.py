@@ -20,9 +20,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """How a setting is sent, as a key of pydantic-ai's ``ModelSettings``, and what a file's author reads of it."""
+    """How a setting is sent, as a key of pydantic-ai's ``ModelSettings``, and what a file's author reads of it.
 
-    sent_as: str
+    None is sent of a setting that is for us.
+    """
+
+    sent_as: str | None
     description: str
 
     def __get_pydantic_json_schema__(self, schema: CoreSchema, handler: GetJsonSchemaHandler) -> dict[str, Any]:
@@ -39,6 +42,10 @@ class LLMSettings:
     ] = None
     max_tokens: Annotated[Count | None, Setting("max_tokens", "The longest answer, in tokens.")] = None
     timeout: Annotated[Seconds | None, Setting("request_timeout", "Seconds to wait for an answer.")] = None
+    max_wait: Annotated[
+        Seconds | None,
+        Setting(None, "Seconds up to which a server's wish to be asked later is followed; 60 without it."),
+    ] = None
 
 
 def setting_values(source: LLMSettings) -> dict[str, Any]:
@@ -48,10 +55,10 @@ def setting_values(source: LLMSettings) -> dict[str, Any]:
 
 def as_sent(values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings by name in the form of pydantic-ai's ``ModelSettings``: those that were given."""
-    return {key: values[name] for name, key in _keys().items() if values[name] is not None}
+    return {key: values[name] for name, key in _keys().items() if key is not None and values[name] is not None}
 
 
 @cache
-def _keys() -> dict[str, str]:
+def _keys() -> dict[str, str | None]:
     hints = get_type_hints(LLMSettings, include_extras=True)
     return {name: hint.__metadata__[-1].sent_as for name, hint in hints.items()}

@@ -189,7 +189,7 @@ class _Turn:
         # What was said before a tool was called is one paragraph, what is said after it another.
         gap = "\n\n" if said_text(self._said) else ""
         text = ""
-        async with aclosing(self._chat.stream(messages, self._settings, parameters)) as pieces:
+        async with aclosing(self._chat.stream(messages, self._settings, parameters, self._agent.max_wait)) as pieces:
             async for piece in _clean(pieces):
                 if not isinstance(piece, str):
                     response = piece

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import os
+import time
 from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
-import httpx2
 from pydantic_ai.direct import model_request_stream
 from pydantic_ai.exceptions import (
     ModelAPIError,
     ModelConnectionError,
+    ModelQuotaExceededError,
     ModelRateLimitError,
     ModelServerError,
     ModelTimeoutError,
@@ -25,10 +26,12 @@ from pydantic_ai.messages import ModelMessage, ModelResponse, PartDeltaEvent, Pa
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
 from pydantic_ai.models.openai import OpenAIChatModel
 from pydantic_ai.profiles.openai import OpenAIJsonSchemaTransformer, OpenAIModelProfile
-from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
+from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-from cleveragents.agents.llm.errors import NO_PROVIDER, Asked, UnreadableAnswerError, llm_error
+from cleveragents.agents.llm.errors import NO_PROVIDER, Asked, UnfinishedAnswerError, llm_error
+from cleveragents.agents.llm.http_client import Client, http_client
+from cleveragents.agents.llm.pydantic_messages import valid_calls
 from cleveragents.config.rules import address_fault
 from cleveragents.errors import LLMError
 
@@ -36,34 +39,56 @@ if TYPE_CHECKING:
     from pydantic_ai.settings import ModelSettings
 
 RETRY_WAITS = (0.5, 1.0)
-"""Seconds before a question is asked again after a passing failure; a server's own wish is followed up to the last."""
+"""Seconds before a question is asked again after a passing failure."""
 
-_CONNECT_SECONDS = 5
-_READ_SECONDS = 600
-_LARGEST_PLAIN_ANSWER = 8_000_000  # bytes
-_LARGEST_ERROR_PAGE = 65_536  # bytes
+LONGEST_WAIT = 60.0
+"""Seconds up to which a server is obeyed that wants to be asked later, unless the agent has a ``max_wait``."""
+
+WAITS_IN_ALL = 10
+"""How many of its longest waits an answer may take in all."""
+
+ANSWER_SECONDS = 1800.0
+"""Seconds within which an answer has to be whole, unless the agent's ``timeout`` says otherwise."""
+
+_BAD_REQUEST = 400
+_NEW_MAX_TOKENS = "max_completion_tokens"
+_NEW_NAME: set[tuple[str, str | None]] = set()
+"""The llms, by name and address, that want the most tokens of an answer under the newer name."""
+
+_ON_HTTPX2 = {"anthropic", "google"}
+"""Providers beside those of OpenAI's library whose libraries take a client such as ours."""
+
+_paused: dict[tuple[str, str | None], float] = {}
+"""Until when a server wants to be left alone, by llm and address, on the monotonic clock: by all that ask it."""
 
 
 class Chat:
     """A connection to one llm, for the requests of one answer. Made by ``connect``."""
 
-    def __init__(self, model: Model, asked: Asked) -> None:
+    def __init__(self, model: Model, asked: Asked, remake: Callable[[], Model] | None = None) -> None:
         self._model = model
         self._asked = asked
+        self._remake = remake
 
     async def stream(
-        self, messages: Sequence[ModelMessage], settings: ModelSettings, parameters: ModelRequestParameters
+        self,
+        messages: Sequence[ModelMessage],
+        settings: ModelSettings,
+        parameters: ModelRequestParameters,
+        max_wait: float | None = None,
     ) -> AsyncGenerator[str | ModelResponse]:
         """The answer's text piece by piece, then the whole response. Raises LLMError.
 
-        A failure that may pass is met by asking again, as long as nothing of the answer has been handed out.
+        A failure that may pass is met by asking again, as long as nothing of the answer has been handed out. A server
+        that says when to ask again is obeyed when that is within ``max_wait`` seconds, by all who ask it.
         """
-        if "max_retries" not in self._model.unsupported_settings:
-            # One place decides how often and how patiently to ask again.
-            settings = {**settings, "max_retries": 0}
+        settings = self._completed(settings)
         waits = iter(RETRY_WAITS)
+        longest = LONGEST_WAIT if max_wait is None else max_wait
+        patience = WAITS_IN_ALL * longest
         with telling(self._asked):
             while True:
+                patience -= await self._pause(longest)
                 started = False
                 try:
                     async with model_request_stream(
@@ -73,13 +98,54 @@ class Chat:
                             if text := _text(event):
                                 started = True
                                 yield text
-                        yield response.get()
+                        yield valid_calls(_finished(self._model, response.get()))
                         return
                 except ModelAPIError as error:
-                    wait = None if started else _wait(error, next(waits, None))
-                    if wait is None:
+                    if started:
                         raise
-                await asyncio.sleep(wait)
+                    if self._wants_other_name(error, settings):
+                        continue
+                    wished = _wished(error)
+                    if wished is None:
+                        wait = _usual_wait(error, waits)
+                        if wait is None:
+                            raise
+                        await asyncio.sleep(wait)
+                    elif wished > longest or wished > patience:
+                        raise
+                    else:
+                        # A server that says 0 is not asked without end.
+                        patience -= RETRY_WAITS[0]
+                        _paused[self._place] = max(_paused.get(self._place, 0.0), time.monotonic() + wished)
+
+    @property
+    def _place(self) -> tuple[str, str | None]:
+        return self._asked.llm, self._asked.address
+
+    async def _pause(self, longest: float) -> float:
+        """Wait until the server wants to be asked again; how many seconds that took."""
+        begun = time.monotonic()
+        # Another one may be told to wait longer meanwhile.
+        while (rest := _paused.get(self._place, 0.0) - time.monotonic()) > 0:  # noqa: ASYNC110 - the clock tells
+            await asyncio.sleep(min(rest, longest))
+        return time.monotonic() - begun
+
+    def _completed(self, settings: ModelSettings) -> ModelSettings:
+        completed: ModelSettings = {"request_timeout": ANSWER_SECONDS, **settings}
+        if "max_retries" not in self._model.unsupported_settings:
+            # One place decides how often and how patiently to ask again.
+            completed["max_retries"] = 0
+        return completed
+
+    def _wants_other_name(self, error: ModelAPIError, settings: ModelSettings) -> bool:
+        """Whether the server wants ``max_tokens`` under its newer name, which is remembered and used from now on."""
+        if self._remake is None or self._place in _NEW_NAME or "max_tokens" not in settings:
+            return False
+        if getattr(error, "status_code", None) != _BAD_REQUEST or _NEW_MAX_TOKENS not in str(error.body or error):
+            return False
+        _NEW_NAME.add(self._place)
+        self._model = self._remake()
+        return True
 
 
 @contextmanager
@@ -103,13 +169,31 @@ def _text(event: Any) -> str:
     return ""
 
 
-def _wait(error: ModelAPIError, usual: float | None) -> float | None:
+def _finished(model: Model, response: ModelResponse) -> ModelResponse:
+    """``response``, if it came to its end; a stream that just stops is no answer. Raises UnfinishedAnswerError."""
+    details = response.provider_details or {}
+    ended = "finish_reason" in details or "refusal" in details
+    # Where OpenAI's chat API gives no reason, pydantic-ai says that it stopped by itself.
+    if ended or (response.finish_reason is not None and not isinstance(model, OpenAIChatModel)):
+        return response
+    raise UnfinishedAnswerError
+
+
+def _wished(error: ModelAPIError) -> float | None:
+    """Seconds after which the server wants to be asked again, if it says so."""
+    if isinstance(error, ModelQuotaExceededError) or not isinstance(
+        error, ModelRateLimitError | ModelServerError | ModelUnavailableError
+    ):
+        return None
+    return None if error.retry_after is None else max(error.retry_after, 0.0)
+
+
+def _usual_wait(error: ModelAPIError, waits: Iterator[float]) -> float | None:
     """Seconds until it is worth asking again after ``error``; None when it is not."""
     passing = isinstance(error, ModelRateLimitError | ModelServerError | ModelUnavailableError | ModelConnectionError)
-    if usual is None or not passing or isinstance(error, ModelTimeoutError):
+    if not passing or isinstance(error, ModelTimeoutError | ModelQuotaExceededError):
         return None
-    wait = max(usual, error.retry_after or 0)
-    return wait if wait <= RETRY_WAITS[-1] else None
+    return next(waits, None)
 
 
 # --- connections ------------------------------------------------------------------------------------------
@@ -125,13 +209,13 @@ async def connect(agent: str, llm: str, base_url: str | None, api_key_env: str |
 
     if is_local(llm):
         endpoint = await serve(agent, llm)
-        async with _compatible(Asked(agent, llm), llm, endpoint.base_url, endpoint.key, local=True) as chat:
+        async with _compatible(Asked(agent, llm), llm, endpoint.base_url, endpoint.key) as chat:
             yield chat
     elif base_url is not None:
         if fault := address_fault(base_url):
             # Without the address: it may hold a key.
             raise llm_error(agent, llm, f"its 'base_url' {fault}")
-        provider, _, model = llm.partition(":") if ":" in llm else ("", "", llm)
+        provider, model = _served(llm)
         variable, key = _key(agent, llm, api_key_env, _usual_variable(provider))
         asked = Asked(agent, llm, base_url, variable, _secrets(key, base_url))
         async with _compatible(asked, model, base_url, key) as chat:
@@ -140,11 +224,13 @@ async def connect(agent: str, llm: str, base_url: str | None, api_key_env: str |
         if not all(llm.partition(":")):
             raise llm_error(agent, llm, NO_PROVIDER)
         variable, key = _key(agent, llm, api_key_env, None)
-        asked = Asked(agent, llm, None, variable, _secrets(key, None))
-        with telling(asked):
-            model_of_provider = infer_model(llm, _keyed(key) if key else infer_provider)
-        async with model_of_provider:
-            yield Chat(model_of_provider, asked)
+        usual = _usual_variable(llm.partition(":")[0])
+        asked = Asked(agent, llm, None, variable or (usual if usual in os.environ else None), _secrets(key, None))
+        async with http_client() as client:
+            with telling(asked):
+                model_of_provider = infer_model(llm, _provider_maker(asked, key, client))
+            async with model_of_provider:
+                yield Chat(model_of_provider, asked)
 
 
 def _key(agent: str, llm: str, named: str | None, usual: str | None) -> tuple[str | None, str | None]:
@@ -174,104 +260,75 @@ def _secrets(key: str | None, base_url: str | None) -> tuple[str, ...]:
     return tuple(filter(None, secrets))
 
 
-def _keyed(key: str) -> Any:
-    """How pydantic-ai makes a provider, with a key that is not in the usual variable."""
+def _served(llm: str) -> tuple[str, str]:
+    """Whose key to use, and the name by which a server at an address of its own knows ``llm``.
+
+    What stands before a colon is cut off only if there is a provider of that name: ``qwen3:8b`` is sent whole.
+    """
+    provider, colon, model = llm.partition(":")
+    if not colon:
+        return "", llm
+    try:
+        infer_provider_class(provider)
+    except ImportError:
+        pass  # its library is not installed, nor needed
+    except ValueError:
+        return provider, llm
+    return provider, model
+
+
+def _provider_maker(asked: Asked, key: str | None, client: Client) -> Callable[[str], Provider[Any]]:
+    """How pydantic-ai makes a provider: with our client where it takes one, and ``key`` where one is given."""
 
     def provider(name: str) -> Provider[Any]:
+        given: dict[str, Any] = {"api_key": key} if key else {}
         if name.startswith("gateway/"):
             from pydantic_ai.providers.gateway import gateway_provider
 
-            return gateway_provider(name.removeprefix("gateway/"), api_key=key)
-        return infer_provider_class(name)(api_key=key)  # type: ignore[call-arg]  # nearly every provider has it
+            return gateway_provider(name.removeprefix("gateway/"), **given)
+        try:
+            kind = infer_provider_class(name)
+        except ValueError:
+            raise llm_error(asked.agent, asked.llm, NO_PROVIDER) from None
+        if _takes_our_client(name, kind):
+            given["http_client"] = client
+        return kind(**given)
 
     return provider
 
 
+def _takes_our_client(name: str, kind: type[Provider[Any]]) -> bool:
+    # Some libraries want a client of the package httpx, of which httpx2 is the successor.
+    parameters = signature(kind).parameters
+    return "http_client" in parameters and ("openai_client" in parameters or name in _ON_HTTPX2)
+
+
 @asynccontextmanager
-async def _compatible(
-    asked: Asked, model: str, base_url: str, key: str | None, *, local: bool = False
-) -> AsyncIterator[Chat]:
+async def _compatible(asked: Asked, model: str, base_url: str, key: str | None) -> AsyncIterator[Chat]:
     """A chat with an OpenAI-compatible server."""
-    with telling(asked):
-        client = _Client(
-            timeout=httpx2.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS),
-            # Making a TLS context takes longer than all the rest; loopback is never reached through a proxy.
-            verify=not base_url.startswith("http:"),
-            trust_env=not local,
-        )
-    async with client:
-        with telling(asked):
+    async with http_client() as client:
+
+        def make() -> Model:
+            newer = (asked.llm, asked.address) in _NEW_NAME
             # Without a key a placeholder is sent: local servers need none, the library does.
             provider = OpenAICompatibleProvider(
-                "openai-compatible", base_url=base_url, api_key=key, http_client=client, profile=_profile
+                "openai-compatible",
+                base_url=base_url,
+                api_key=key,
+                http_client=client,
+                profile=lambda _model: _profile(newer=newer),
             )
-            chat = Chat(OpenAIChatModel(model, provider=provider), asked)
+            return OpenAIChatModel(model, provider=provider)
+
+        with telling(asked):
+            chat = Chat(make(), asked, make)
         yield chat
 
 
-def _profile(_model: str) -> OpenAIModelProfile:
+def _profile(*, newer: bool) -> OpenAIModelProfile:
     """What is known of a server that may be any: it gets what the agent says, in the API's oldest form."""
     return OpenAIModelProfile(
         json_schema_transformer=OpenAIJsonSchemaTransformer,
-        openai_chat_supports_max_completion_tokens=False,
+        openai_chat_supports_max_completion_tokens=newer,
         openai_chat_streaming_requires_finish_reason=True,
     )
-
-
-class _Client(httpx2.AsyncClient):
-    """A client for servers of any quality: error pages stay small, and a plain answer is as good as a stream.
-
-    Without it, a server that cannot stream, or streams under another content type, could not be asked at all, and one
-    that answers every path with a page of a login, however long, would be read to its end instead of told by its start.
-    """
-
-    async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
-        response = await super().send(request, stream=stream, **options)
-        if not stream:
-            return response
-        kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if response.is_error:
-            return await _replaced(response, await _body(response, _LARGEST_ERROR_PAGE), kind or "text/plain")
-        if kind == "text/event-stream":
-            return response
-        return await _replaced(response, _as_events(await _body(response, _LARGEST_PLAIN_ANSWER), kind))
-
-
-async def _body(response: httpx2.Response, limit: int) -> bytes:
-    body = bytearray()
-    async for piece in response.aiter_bytes():
-        body += piece
-        if len(body) > limit:
-            break
-    await response.aclose()
-    return bytes(body[:limit])
-
-
-async def _replaced(response: httpx2.Response, body: bytes, kind: str = "text/event-stream") -> httpx2.Response:
-    headers = {
-        name: value
-        for name, value in response.headers.items()
-        if name not in {"content-encoding", "content-length", "content-type", "transfer-encoding"}
-    }
-    return httpx2.Response(
-        response.status_code, headers={**headers, "content-type": kind}, content=body, request=response.request
-    )
-
-
-def _as_events(body: bytes, kind: str) -> bytes:
-    """A plain answer as the stream that was asked for. Raises UnreadableAnswerError when it is no answer at all."""
-    if body.lstrip().startswith((b"data:", b"event:", b":")):
-        return body  # a stream under another name
-    start = f"starting with {body[:200].decode(errors='replace')!r}" if body else "and empty"
-    shown = f"{kind or 'of no type'}, {start}"
-    try:
-        answer = json.loads(body)
-        if "error" not in answer:
-            choice = answer["choices"][0]
-            delta = dict(choice["message"])
-            calls = delta.get("tool_calls") or ()
-            delta["tool_calls"] = [{**call, "index": index} for index, call in enumerate(calls)]
-            answer["choices"] = [{"index": 0, "delta": delta, "finish_reason": choice.get("finish_reason") or "stop"}]
-    except (ValueError, TypeError, LookupError, RecursionError, AttributeError):
-        raise UnreadableAnswerError(shown) from None
-    return b"data: " + json.dumps(answer).encode() + b"\n\ndata: [DONE]\n\n"

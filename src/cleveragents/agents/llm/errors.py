@@ -44,6 +44,22 @@ class UnreadableAnswerError(Exception):
     """A server answered with something that is not what was asked for; the text says what it is."""
 
 
+class UnfinishedAnswerError(Exception):
+    """A stream ended without saying that the answer is over."""
+
+
+class FloodError(Exception):
+    """A server sent more than an answer has; the text says of what."""
+
+
+class MovedError(Exception):
+    """A server sends on to another address, which is the text; it is not followed."""
+
+
+class WayError(Exception):
+    """There is no way to the server by what the environment says of proxies or certificates; the text says why."""
+
+
 def llm_error(agent: str, llm: str, reason: str, *, temporary: bool = False) -> LLMError:
     """The error that ``llm`` gave ``agent``. Neither name nor reason reaches a terminal as anything but one line."""
     # A key may stand by mistake where the name belongs.
@@ -75,6 +91,16 @@ class Asked:
         key = f"the key in {self.key_variable}" if self.key_variable else "the key"
         status = getattr(error, "status_code", None)
         number = f" ({status})" if status else ""
+        for cause in _causes(error):
+            match cause:
+                case FloodError():
+                    return f"{server} sent {cause}, which is no answer; nothing of it is kept"
+                case MovedError():
+                    return (
+                        f"{server} sends on to {self._shortened(str(cause))}; if that is right, write it as 'base_url'"
+                    )
+                case WayError():
+                    return str(cause)
         match error:
             case ImportError():
                 return self._missing_package(str(error))
@@ -98,7 +124,7 @@ class Asked:
             case ai.ModelQuotaExceededError():
                 return f"the account's quota is used up{number}; see the provider's billing page{self._said(error)}"
             case ai.ModelRateLimitError():
-                again = f"in {error.retry_after:g} seconds" if error.retry_after is not None else "later"
+                again = f"in {_duration(error.retry_after)}" if error.retry_after is not None else "later"
                 return f"too many requests{number}; try again {again}{self._said(error)}"
             case ai.ModelContextWindowExceededError():
                 return self._too_long(error)
@@ -110,6 +136,8 @@ class Asked:
                 return self._too_long(error)
             case ai.ModelHTTPError():
                 return f"{server} refused the request{number}{self._said(error)}"
+            case UnfinishedAnswerError():
+                return _broke_off(server)
             case ai.ModelAPIError() if "finish_reason" in error.message:
                 return _broke_off(server)
             case ai.ModelAPIError() if "as JSON" in error.message:
@@ -162,6 +190,8 @@ class Asked:
             inner = body.get("error", body)
             body = (inner.get("message") if isinstance(inner, dict) else inner) or body
         text = self._shortened(str(error.message if body is None else body))
+        if text.startswith("<"):
+            return ""  # a page for people, made by what stands before the server
         return f". It said: {text}" if text else ""
 
     def _shortened(self, text: str) -> str:
@@ -179,7 +209,17 @@ def _may_pass(error: Exception) -> bool:
         case ai.ModelRateLimitError() | ai.ModelServerError() | ai.ModelUnavailableError() | ai.ModelRequestTimeout():
             return True
     # A stream that ended before its answer did.
-    return isinstance(error, ai.ModelAPIError) and "finish_reason" in error.message
+    return isinstance(error, UnfinishedAnswerError) or (
+        isinstance(error, ai.ModelAPIError) and "finish_reason" in error.message
+    )
+
+
+def _duration(seconds: float) -> str:
+    """``seconds`` in the largest unit that says it without being long-winded."""
+    for unit, name in ((86_400, "days"), (3600, "hours"), (60, "minutes")):
+        if seconds >= 2 * unit:
+            return f"{seconds / unit:.3g} {name}"
+    return f"{seconds:g} seconds"
 
 
 def _broke_off(server: str) -> str:
