@@ -56,8 +56,8 @@ def test_a_value_that_is_short_is_handed_back_by_the_short_check_and_any_other_i
 
     for value in ("text", 5, True, None, 10**18 - 1):
         assert json.loads(short(value)) == ["done", value]
-    for value in ("x" * 100_000, 10**19, 1.5, [1], {"a": 1}, {1}):
-        assert short(value) == ""
+    for longer in ("x" * 100_000, 10**19, 1.5, [1], {"a": 1}, {1}):
+        assert short(longer) == ""
 
 
 @pytest.mark.parametrize(
