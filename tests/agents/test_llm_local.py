@@ -114,6 +114,16 @@ def test_nobody_else_on_this_machine_may_ask_the_server(monkeypatch):
     assert "refused the key" in failure(stranger)
 
 
+def test_the_server_sees_no_key_of_the_user(monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "sk-secret")
+    local._servers.stop()
+    asyncio.run(local.serve("a", "local"))
+    process = local._servers._processes[weights().resolve()]
+    seen = Path(f"/proc/{process.pid}/environ").read_bytes()
+    assert b"PATH=" in seen
+    assert b"sk-secret" not in seen
+
+
 # --- weights and packages that are missing ------------------------------------------------------------------------
 
 

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from cleveragents.agents.environment import environment_of_children
 from cleveragents.agents.llm.errors import llm_error
 from cleveragents.background import start
 
@@ -130,6 +131,7 @@ class _Servers:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
+                env=environment_of_children(),
             )
         except OSError as error:
             raise _CannotServeError(f"its process cannot start: {error.strerror or error}") from None

@@ -122,6 +122,7 @@ def _answer(function: str, source: str, values: str) -> _Step:
 
 
 _STDERR = 2
+_DESCRIPTORS = 12  # open files that a pool and its first worker take
 _starting = threading.Lock()
 _pools: dict[int, Monty] = {}  # by the process that made it
 _builtins: dict[str, Any] = {}  # stand for functions inside, whatever their names stand for there
@@ -137,6 +138,7 @@ def _checkout(limits: Limits) -> MontySession:
         raise CodeError("sandboxed code cannot run in a fork of a process that ran some; spawn the process instead")
     with _starting:
         if process not in _pools:
+            _need_descriptors()
             pool = Monty(min_processes=0, max_processes=PROCESSES)
             pool.__enter__()  # never left: an idle worker ends by itself when this process does, a busy one by _session
             _pools[process] = pool
@@ -144,6 +146,17 @@ def _checkout(limits: Limits) -> MontySession:
         limits={"max_feed_duration_secs": limits.time, "max_memory": limits.memory},
         os_policy={"sleep": "call_host"},
     )
+
+
+def _need_descriptors() -> None:
+    """Raise OSError where the library would fall into a panic, which it tells on standard error at length."""
+    held: list[int] = []
+    try:
+        for _ in range(_DESCRIPTORS):
+            held.append(os.open(os.devnull, os.O_RDONLY))  # noqa: PERF401 - what is open is closed when the next fails
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
 
 def _run(call: Call, limits: Limits, printed: Printed, steps: Sequence[_Step]) -> str:
@@ -169,6 +182,10 @@ def _run(call: Call, limits: Limits, printed: Printed, steps: Sequence[_Step]) -
             if call.late:
                 raise CodeError(limits.time_text) from None
             raise CodeError(_reason(error, limits) + _place(error, steps)) from None
+        except Exception:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a panic of the library's, which would pass by all who wait
+            raise CodeError(f"the sandbox failed: {one_line(str(error))}") from None
     raise CodeError("the sandbox gave no answer")
 
 
@@ -200,19 +217,23 @@ def _session(call: Call, limits: Limits, printed: Printed) -> Iterator[Callable[
 
     with ExitStack() as stack:
         try:
-            checkout = _checkout(limits)
+            checkout, first = _checkout(limits), None if _builtins else _checkout(limits)
             with _standard_error_kept():
+                if first is not None:
+                    with first as untouched:
+                        functions = untouched.feed_run("eval, exec")
+                    _builtins.update(zip(("__eval", "__exec"), functions, strict=True))
                 session = stack.enter_context(checkout)
         except (OSError, RuntimeError) as error:
-            raise CodeError(f"the sandbox cannot start: {one_line(str(error))}") from None
+            raise CodeError(
+                f"the sandbox cannot start: {one_line(getattr(error, 'strerror', None) or str(error))}"
+            ) from None
         deadline = time.monotonic() + limits.time
         worker = session.worker_pid
         if worker is not None:  # else it has died, and the first feed says so
             stack.enter_context(call.killed_by(lambda: _kill(worker)))
             stack.enter_context(killed_with_us(worker))
         call.begin()
-        if not _builtins:
-            _builtins.update(zip(("__eval", "__exec"), session.feed_run("eval, exec"), strict=True))
         yield feed
 
 
