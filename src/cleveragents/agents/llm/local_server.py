@@ -12,12 +12,13 @@ import os
 import signal
 import sys
 from importlib import import_module
+from pathlib import Path
 
 
 def main() -> None:
     """Serve what the first line of stdin asks for, say where on stdout, and end with stdin.
 
-    Ends without a word when the weights cannot be loaded.
+    When the weights cannot be loaded, it ends without a word there; what llama.cpp says of it is on stderr.
     """
     # A Ctrl-C goes to every process of the terminal; this one ends when its parent does.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -33,7 +34,7 @@ def main() -> None:
     params.port = 0
     params.api_keys = [request["key"]]
     params.n_ctx = request["context_tokens"]
-    params.verbosity = -1
+    params.verbosity = 1  # errors alone
     params.offline = True
     params.ui = False
     params.endpoint_slots = False
@@ -51,6 +52,8 @@ def main() -> None:
         server = xllamacpp.Server(params)
     except RuntimeError:
         return
+    with Path(os.devnull).open("wb") as nothing:
+        os.dup2(nothing.fileno(), 2)
     sys.stdout.write(json.dumps({"url": server.listening_address}) + "\n")
     sys.stdout.flush()
     sys.stdin.read()
