@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cleveragents import LLMAgent, Message
-from cleveragents.agents.events import TextDelta, listening
+from cleveragents.agents.events import PromptRead, TextDelta, listening
 from cleveragents.agents.llm import local
 from cleveragents.conversation.prompt import format_prompt
 from support.llms import ask, failure, told
@@ -52,6 +52,14 @@ def test_the_local_llm_answers_in_pieces_and_counts_tokens():
     assert reply.usage.input_tokens > 10
     assert 0 < reply.usage.output_tokens <= 40
     assert (reply.usage.requests, reply.usage.llm) == (1, "local")
+
+
+def test_how_far_a_long_prompt_has_been_read_is_told():
+    reply, events = told(assistant(max_tokens=1), "bees " * 260)
+    (read,) = (event for event in events if isinstance(event, PromptRead))
+    assert (read.agent, read.tokens) == ("assistant", 256)
+    assert reply.usage is not None
+    assert read.total == reply.usage.input_tokens
 
 
 def test_the_local_llm_recalls_what_stands_in_the_history():

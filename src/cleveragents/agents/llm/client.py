@@ -23,7 +23,7 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.messages import ModelMessage, ModelResponse, PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
-from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
 from pydantic_ai.profiles.openai import OpenAIJsonSchemaTransformer, OpenAIModelProfile
 from pydantic_ai.providers import Provider, infer_provider, infer_provider_class
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
@@ -192,12 +192,18 @@ async def _compatible(
     asked: Asked, model: str, base_url: str, key: str | None, *, local: bool = False
 ) -> AsyncIterator[Chat]:
     """A chat with an OpenAI-compatible server."""
+    hooks: dict[str, list[Any]] = {}
+    if local:
+        from cleveragents.agents.llm.reading import ASKED_FOR, telling_progress
+
+        hooks["response"] = [telling_progress(asked.agent)]
     with telling(asked):
         client = _Client(
             timeout=httpx2.Timeout(_READ_SECONDS, connect=_CONNECT_SECONDS),
             # Making a TLS context takes longer than all the rest; loopback is never reached through a proxy.
             verify=not base_url.startswith("http:"),
             trust_env=not local,
+            event_hooks=hooks,
         )
     async with client:
         with telling(asked):
@@ -205,7 +211,8 @@ async def _compatible(
             provider = OpenAICompatibleProvider(
                 "openai-compatible", base_url=base_url, api_key=key, http_client=client, profile=_profile
             )
-            chat = Chat(OpenAIChatModel(model, provider=provider), asked)
+            settings = OpenAIChatModelSettings(extra_body=ASKED_FOR) if local else None
+            chat = Chat(OpenAIChatModel(model, provider=provider, settings=settings), asked)
         yield chat
 
 

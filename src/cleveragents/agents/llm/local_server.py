@@ -34,6 +34,8 @@ def main() -> None:
     params.port = 0
     params.api_keys = [request["key"]]
     params.n_ctx = request["context_tokens"]
+    # How many tokens of a prompt are read between two words on how far that is.
+    params.n_batch = 256
     params.verbosity = 1  # errors alone
     params.offline = True
     params.ui = False
