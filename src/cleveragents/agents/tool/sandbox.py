@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cleveragents.agents.tool.advice import advice
 from cleveragents.agents.tool.call import Call, wait_for
 from cleveragents.agents.tool.guardian import killed_with_us
 from cleveragents.agents.tool.limits import PROCESSES, SIZE_LIMIT, Limits
@@ -261,7 +262,6 @@ def _kill(worker: int) -> None:
 # --- what went wrong, in one line -----------------------------------------------------------------------
 
 _UNSUPPORTED = re.compile(r"NotImplementedError: The monty syntax parser does not yet support (.*)", re.DOTALL)
-_DELETION = re.compile(r"\s*del\s+(.+)\[(.+)\]\s*")
 
 
 def _reason(error: MontyError, limits: Limits) -> str:
@@ -290,27 +290,5 @@ def _place(error: MontyError, steps: Sequence[_Step]) -> str:
         return ""
     number = frames[-1].line
     lines = steps[1].code.splitlines()
-    hint = _hint(str(error), lines[number - 1] if number <= len(lines) else "")
+    hint = advice(str(error), lines[number - 1] if number <= len(lines) else "")
     return f" (line {number})" + (f"; {hint}" if hint else "")
-
-
-def _hint(text: str, line: str) -> str:
-    kind, _, message = text.partition(": ")
-    if deletion := _DELETION.fullmatch(line):
-        return f"write {deletion[1]}.pop({deletion[2]})"
-    if (
-        kind in {"NotImplementedError", "ModuleNotFoundError", "ImportError", "PermissionError"}
-        or (kind == "NameError" and _names_a_builtin(message))
-        or (kind == "AttributeError" and message.startswith("module "))
-        or (kind == "RuntimeError" and "not supported in this environment" in message)
-    ):
-        return "--unsafe runs the code as ordinary Python"
-    return ""
-
-
-def _names_a_builtin(message: str) -> bool:
-    import builtins
-
-    name = re.match(r"name '(\w+)' is not defined", message)
-    # In a script, exit() would not help either.
-    return name is not None and hasattr(builtins, name[1]) and name[1] not in {"exit", "quit"}
