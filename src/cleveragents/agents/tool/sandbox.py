@@ -53,7 +53,8 @@ async def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
             _answer("short_answer", _SHORT, "__value"),
             _answer("answer", _ANY, "[('value', __value)]"),
         ]
-        answer = await wait_for(lambda call: _run(call, Limits(), Printed(), steps), Limits().time)
+        limits = Limits()
+        answer = await wait_for(lambda call: _run(call, limits, Printed(), steps), limits.time)
         return _values(answer, "value")[0]
     except InvalidValueError as error:
         raise CodeError(str(error)) from None
