@@ -150,7 +150,7 @@ def test_a_file_that_is_not_there_or_no_weights_is_told_as_such(tmp_path, monkey
 
 
 @pytest.mark.parametrize("megabytes", [300, 400])
-def test_too_little_memory_is_told_as_such_and_not_as_damage(megabytes):
+def test_too_little_memory_is_told_as_such_and_not_as_damage(megabytes, tmp_path):
     code = """if True:
         import asyncio, resource, sys
         from cleveragents.agents.llm import local
@@ -163,8 +163,9 @@ def test_too_little_memory_is_told_as_such_and_not_as_damage(megabytes):
             print(error)
     """
     command = [sys.executable, "-c", code, str(megabytes)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path)
     assert "there is not enough memory" in done.stdout
+    assert list(tmp_path.iterdir()) == []  # no core
     assert done.stderr == ""
 
 

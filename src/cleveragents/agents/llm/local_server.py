@@ -11,6 +11,7 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -22,6 +23,7 @@ def main() -> None:
     """
     # A Ctrl-C goes to every process of the terminal; this one ends when its parent does.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _leave_no_core()
     request = json.loads(sys.stdin.readline())
     # The parent's packages, in the parent's order; not what happens to lie beside this script.
     sys.path[:] = request["sys_path"]
@@ -60,6 +62,13 @@ def main() -> None:
     sys.stdout.flush()
     sys.stdin.read()
     os._exit(0)
+
+
+def _leave_no_core() -> None:
+    """Keep llama.cpp, which aborts when memory runs out, from writing all of its memory into the user's folder."""
+    with suppress(ImportError):  # a system without such files
+        resource = import_module("resource")
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _cores() -> int:
