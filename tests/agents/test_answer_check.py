@@ -1,5 +1,6 @@
 """The check that runs inside the sandbox says its limits itself: they are those of the package."""
 
+import json
 from typing import Any
 
 import pytest
@@ -19,8 +20,8 @@ def nested(depth):
 
 
 def found(value):
-    """What the check hands back, run as ordinary Python: a list with the value, or its place and what is wrong."""
-    return answer_check.__answer([("value", value)])
+    """What the check makes of ``value``, run as ordinary Python: that it is done, and the value; or its fault."""
+    return json.loads(answer_check.answer([("value", value)]))
 
 
 def refused(value):
@@ -32,25 +33,31 @@ def refused(value):
 
 @pytest.mark.parametrize("value", [nested(MAX_DEPTH), (1 << MAX_INTEGER_BITS) - 1, 1 - (1 << MAX_INTEGER_BITS)])
 def test_what_can_just_be_stored_passes(value):
-    assert found(value) == [value] == [json_value(value, "value")]
+    assert found(value) == ["done", value] == ["done", json_value(value, "value")]
 
 
 @pytest.mark.parametrize("value", [nested(MAX_DEPTH + 1), 1 << MAX_INTEGER_BITS, {1}, {1: 2}, nested(3)[0] + [b""]])
 def test_what_cannot_be_stored_is_refused_in_the_same_words(value):
-    assert found(value)[1] == refused(value)
+    outcome, _, reason = found(value)
+    assert (outcome, reason) == ("refused", refused(value))
 
 
 def test_the_limit_of_size_is_that_of_tools():
     room = SIZE_LIMIT - 8  # each value counts as eight besides its characters
-    assert found("x" * room) == ["x" * room]
-    assert found("x" * (room + 1)) == ("value", f"larger than {SIZE_LIMIT // 1_000_000} MB")
+    larger = ["refused", "value", f"larger than {SIZE_LIMIT // 1_000_000} MB"]
+    assert found("x" * room) == ["done", "x" * room]
+    assert found("x" * (room + 1)) == larger
+    assert found("\n" * (SIZE_LIMIT // 2)) == larger  # two characters each, as JSON
 
 
 def test_a_value_that_is_short_is_handed_back_by_the_short_check_and_any_other_is_not():
-    for value in ("text", 5, -1.5, True, None, "x" * 100_000, 10**18, [1], {"a": 1}):
-        assert answer_check.__plain(value) in ([value], [])
-    assert answer_check.__plain([1]) == answer_check.__plain({1}) == answer_check.__plain(10**400) == []
-    assert answer_check.__plain("text") == ["text"]
+    def short(value):
+        return answer_check.short_answer(value)
+
+    for value in ("text", 5, True, None, 10**18 - 1):
+        assert json.loads(short(value)) == ["done", value]
+    for longer in ("x" * 100_000, 10**19, 1.5, [1], {"a": 1}, {1}):
+        assert short(longer) == ""
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from cleveragents import LLMAgent, Message
-from cleveragents.agents.events import TextDelta, listening
+from cleveragents.agents.events import PromptRead, TextDelta, listening
 from cleveragents.agents.llm import local
 from cleveragents.conversation.prompt import format_prompt
 from support.llms import ask, failure, told
@@ -52,6 +52,14 @@ def test_the_local_llm_answers_in_pieces_and_counts_tokens():
     assert reply.usage.input_tokens > 10
     assert 0 < reply.usage.output_tokens <= 40
     assert (reply.usage.requests, reply.usage.llm) == (1, "local")
+
+
+def test_how_far_a_long_prompt_has_been_read_is_told():
+    reply, events = told(assistant(max_tokens=1), "bees " * 260)
+    (read,) = (event for event in events if isinstance(event, PromptRead))
+    assert (read.agent, read.tokens) == ("assistant", 256)
+    assert reply.usage is not None
+    assert read.total == reply.usage.input_tokens
 
 
 def test_the_local_llm_recalls_what_stands_in_the_history():
@@ -114,6 +122,16 @@ def test_nobody_else_on_this_machine_may_ask_the_server(monkeypatch):
     assert "refused the key" in failure(stranger)
 
 
+def test_the_server_sees_no_key_of_the_user(monkeypatch):
+    monkeypatch.setenv("SOME_API_KEY", "sk-secret")
+    local._servers.stop()
+    asyncio.run(local.serve("a", "local"))
+    process = local._servers._processes[weights().resolve()]
+    seen = Path(f"/proc/{process.pid}/environ").read_bytes()
+    assert b"PATH=" in seen
+    assert b"sk-secret" not in seen
+
+
 # --- weights and packages that are missing ------------------------------------------------------------------------
 
 
@@ -129,6 +147,26 @@ def test_a_file_that_is_not_there_or_no_weights_is_told_as_such(tmp_path, monkey
         "gguf:~/torn.gguf": "cannot load its weights: damaged",
     }.items():
         assert text in failure(LLMAgent("a", name))
+
+
+@pytest.mark.parametrize("megabytes", [300, 400])
+def test_too_little_memory_is_told_as_such_and_not_as_damage(megabytes, tmp_path):
+    code = """if True:
+        import asyncio, resource, sys
+        from cleveragents.agents.llm import local
+        from cleveragents.errors import LLMError
+
+        resource.setrlimit(resource.RLIMIT_AS, (int(sys.argv[1]) * 10**6,) * 2)
+        try:
+            asyncio.run(local.serve("a", "local"))
+        except LLMError as error:
+            print(error)
+    """
+    command = [sys.executable, "-c", code, str(megabytes)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True, cwd=tmp_path)
+    assert "there is not enough memory" in done.stdout
+    assert list(tmp_path.iterdir()) == []  # no core
+    assert done.stderr == ""
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,11 @@
 """System prompts that show the global context, and can do nothing else."""
 
+import asyncio
+
 import pytest
 
 from cleveragents import LLMAgent
-from cleveragents.agents.llm.system_prompt import MAX_CHARACTERS, render_prompt
+from cleveragents.agents.llm.instructions import MAX_CHARACTERS, instructions
 from cleveragents.errors import LLMError
 from support.llms import ask
 
@@ -19,9 +21,13 @@ CONTEXT = {
 }
 
 
+def filled_in(template, context=CONTEXT):
+    return asyncio.run(instructions("planner", template, context))
+
+
 def refusal(template):
     with pytest.raises(LLMError) as caught:
-        render_prompt("planner", template, CONTEXT)
+        filled_in(template)
     text = str(caught.value)
     assert text.startswith("agent planner: system prompt")
     assert "\n" not in text
@@ -47,11 +53,11 @@ def refusal(template):
     ],
 )
 def test_values_of_the_context_are_shown(template, shown):
-    assert render_prompt("planner", template, CONTEXT) == shown
+    assert filled_in(template) == shown
 
 
 def test_a_value_is_never_a_template_itself():
-    assert render_prompt("planner", "{{ context.template }}", CONTEXT) == "{{ context.name }}"
+    assert filled_in("{{ context.template }}") == "{{ context.name }}"
 
 
 def test_a_missing_key_is_named_with_what_to_do():
@@ -112,7 +118,7 @@ def test_a_template_cannot_eat_memory_or_time(template):
 
 
 def test_a_prompt_up_to_the_limit_is_taken():
-    assert len(render_prompt("planner", "{{ context.a }}", {"a": "x" * MAX_CHARACTERS})) == MAX_CHARACTERS
+    assert len(filled_in("{{ context.a }}", {"a": "x" * MAX_CHARACTERS})) == MAX_CHARACTERS
 
 
 def test_a_prompt_that_cannot_be_rendered_fails_before_anything_is_sent(scripted_llm):

@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import pytest
 
+from cleveragents.agents.tool.advice import INSTEAD
 from cleveragents.errors import ToolError
 from support.tools import call, failure
 
@@ -127,10 +128,56 @@ def test_a_pattern_that_backtracks_for_ever_ends(pattern, text):
 
 
 @pytest.mark.parametrize(
-    "kind", ["import string", "yield 1", "del x", "class A(dict): pass", "import requests", "open('x')"]
+    ("code", "instead"),
+    [
+        ("import io", "csv.reader takes text.splitlines(), and csv.writer an object with a write method"),
+        ("from io import StringIO", "csv.reader takes text.splitlines(), and csv.writer an object with a write method"),
+        ("yield 1", "build a list"),
+        ("class A(dict): pass", "write a plain class"),
+        ("open('x')", "hand the text over as the prompt, which may be piped in"),
+        ("del x", "docs/tools.md says what it has instead; code that you trust can run with --unsafe"),
+        ("import requests", "docs/tools.md says what it has instead; code that you trust can run with --unsafe"),
+        ("memoryview(b'x')", "docs/tools.md says what it has instead; code that you trust can run with --unsafe"),
+    ],
 )
-def test_what_the_sandbox_lacks_is_named_with_the_way_out(kind):
-    assert failure(f"x = 1\n{kind}").endswith("(line 2); --unsafe runs the code as ordinary Python")
+def test_what_the_sandbox_lacks_is_named_with_the_way_inside_it_first(code, instead):
+    assert failure(f"x = 1\n{code}").endswith(f"(line 2); {instead}")
+
+
+@pytest.mark.parametrize("module", INSTEAD)
+def test_a_module_has_advice_only_where_the_sandbox_has_none(module):
+    assert failure(f"import {module}") == (
+        f"ModuleNotFoundError: No module named '{module}' (line 1); {INSTEAD[module]}"
+    )
+
+
+WRITING = """
+import csv
+
+class Text:
+    def __init__(self):
+        self.text = ""
+
+    def write(self, line):
+        self.text += line
+
+rows = list(csv.reader(message.splitlines()))
+text = Text()
+csv.writer(text).writerows(rows)
+result = [rows, text.text]
+"""
+
+
+def test_csv_is_read_and_written_without_io():
+    assert call(WRITING, 'a,"b, c"\n1,2').content == [[["a", "b, c"], ["1", "2"]], 'a,"b, c"\r\n1,2\r\n']
+
+
+def test_the_ways_inside_work():
+    code = """
+import random
+result = [len(f"{random.getrandbits(128):032x}"), sorted([3, 1, 2])[:2], sum([1, 2]) / len([1, 2]), "5".isdigit()]
+"""
+    assert call(code).content == [32, [1, 2], 1.5, True]
 
 
 def test_deleting_a_key_is_answered_with_the_way_to_do_it():
@@ -140,9 +187,3 @@ def test_deleting_a_key_is_answered_with_the_way_to_do_it():
 
 def test_a_mistyped_name_gets_no_advice():
     assert failure("result = mesage") == "NameError: name 'mesage' is not defined (line 1)"
-
-
-@pytest.mark.parametrize("value", ["1", "[1]", "[1, {}, 3]", "{1: 2}", "(1, 2)", "('a', 'b', 'c')", "None"])
-def test_code_that_takes_a_name_of_the_sandboxs_own_is_told_so(value):
-    reason = failure(f"def __answer(values):\n    return {value}")
-    assert reason == "the code replaced __answer, which the sandbox needs; choose another name"

@@ -7,7 +7,8 @@ import subprocess
 
 import pytest
 
-from cleveragents import ContextManager
+from cleveragents import ContextManager, PromptRead
+from cleveragents.cli.run.progress import Reading
 from support.command import COMMAND, command, environment
 
 
@@ -130,3 +131,9 @@ routes:
     assert line.endswith("x…, which was set to 7 meanwhile")
     assert len(line) < 200
     assert json.loads(done.stdout)["global_context"]["verdict"]["score"].endswith("x")
+
+
+def test_a_prompt_that_is_read_slowly_is_told_every_two_seconds():
+    reading = Reading()
+    said = [reading.line(PromptRead("a", tokens, 2000), now=tokens / 250) for tokens in range(250, 1500, 250)]
+    assert said == [None, None, "a has read 750 of 2,000 tokens", None, "a has read 1,250 of 2,000 tokens"]

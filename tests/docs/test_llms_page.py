@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cleveragents import load_config
-from cleveragents.agents.llm import local, system_prompt
+from cleveragents.agents.llm import instructions, local
 from cleveragents.agents.llm.agent import MAX_TOOL_ROUNDS
 from cleveragents.agents.llm.errors import EXTRAS
 from support.command import environment
@@ -42,7 +42,7 @@ def test_the_page_says_the_limits_of_the_code():
     words = " ".join(PAGE.text.split())
     assert f"is {local.MAX_TOKENS} tokens" in words
     assert f"{local.CONTEXT_TOKENS:,} tokens" in words
-    assert f"{system_prompt.MAX_CHARACTERS:,} characters" in words
+    assert f"{instructions.MAX_CHARACTERS:,} characters" in words
     assert f"After {MAX_TOOL_ROUNDS} rounds" in words
     assert local.SYSTEM_PROMPT in words
     assert all(f"`{extra}`" in words or f"[{extra}]" in words for extra in EXTRAS)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from cleveragents import load_config
+from cleveragents.agents.environment import PASSED_ON
 from cleveragents.agents.tool.limits import MEMORY_LIMIT, PRINT_LIMIT, PROCESSES, SIZE_LIMIT, TIME_LIMIT
-from cleveragents.agents.tool.unsafe import PASSED_ON
 from cleveragents.config import ToolAgentConfig
 from cleveragents.values.json import MAX_DEPTH
 from support.command import environment

@@ -20,6 +20,15 @@ class TextDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptRead:
+    """An llm on this machine has read ``tokens`` of the ``total`` of a long prompt so far."""
+
+    agent: str
+    tokens: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCalled:
     """An llm called a tool; ``arguments`` is what it passed."""
 
@@ -90,7 +99,15 @@ class ContextConflict:
 
 
 AgentEvent = (
-    TextDelta | ToolCalled | ToolReturned | LLMUsed | ToolPrinted | AgentAnswered | ErrorPassedOver | ContextConflict
+    TextDelta
+    | PromptRead
+    | ToolCalled
+    | ToolReturned
+    | LLMUsed
+    | ToolPrinted
+    | AgentAnswered
+    | ErrorPassedOver
+    | ContextConflict
 )
 
 Listener = Callable[[AgentEvent], None]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
 import click
 
@@ -14,6 +14,9 @@ from cleveragents.cli.kit.interruption import ignore_interruption
 from cleveragents.cli.kit.lazy_group import LazyGroup
 from cleveragents.cli.kit.output import discard_stdout, open_closed_streams, say
 from cleveragents.errors import CleverAgentsError
+
+if TYPE_CHECKING:
+    from types import TracebackType
 
 COMMANDS = {
     "run": "cleveragents.cli.run.command:run",
@@ -45,7 +48,15 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         # An answer that a console cannot show is shown with replacements; it is not a failure.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]
+    sys.excepthook = _say_traceback
     sys.exit(_guarded(sys.argv[1:]))
+
+
+def _say_traceback(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
+    """Python's own way to tell would hand what stands in an error's text to the terminal as it is."""
+    import traceback
+
+    say("".join(traceback.format_exception(kind, error, trace)).rstrip("\n"))
 
 
 def _guarded(arguments: list[str]) -> int:  # noqa: PLR0911 - one for each way in which a command ends

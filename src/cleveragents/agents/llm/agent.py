@@ -63,7 +63,7 @@ class LLMAgent(LLMSettings):
         Raises LLMError: one line that says what is wrong and what to do.
         """
         settings = self._settings(message.context)
-        instructions = self._instructions(message.context)
+        instructions = await self._instructions(message.context)
 
         client = await self._client()
         async with client.connect(self.name, self.llm, self.base_url, self.api_key_env) as chat:
@@ -100,15 +100,12 @@ class LLMAgent(LLMSettings):
             raise llm_error(self.name, self.llm, str(error)) from None
         return cast("ModelSettings", as_sent(values))
 
-    def _instructions(self, context: Mapping[str, Any]) -> str | None:
+    async def _instructions(self, context: Mapping[str, Any]) -> str | None:
+        from cleveragents.agents.llm.instructions import instructions
         from cleveragents.agents.llm.local import LOCAL, SYSTEM_PROMPT
 
         prompt = self.system_prompt or (SYSTEM_PROMPT if self.llm == LOCAL else "")
-        if any(mark in prompt for mark in ("{{", "{%", "{#")):
-            from cleveragents.agents.llm.system_prompt import render_prompt
-
-            prompt = render_prompt(self.name, prompt, context)
-        return clean_text(prompt) or None
+        return clean_text(await instructions(self.name, prompt, context)) or None
 
 
 class _Turn:

@@ -24,7 +24,7 @@ from pydantic_ai.exceptions import (
 )
 from pydantic_ai.messages import ModelMessage, ModelResponse, PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
-from pydantic_ai.models.openai import OpenAIChatModel
+from pydantic_ai.models.openai import OpenAIChatModel, OpenAIChatModelSettings
 from pydantic_ai.profiles.openai import OpenAIJsonSchemaTransformer, OpenAIModelProfile
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
@@ -209,7 +209,7 @@ async def connect(agent: str, llm: str, base_url: str | None, api_key_env: str |
 
     if is_local(llm):
         endpoint = await serve(agent, llm)
-        async with _compatible(Asked(agent, llm), llm, endpoint.base_url, endpoint.key) as chat:
+        async with _compatible(Asked(agent, llm), llm, endpoint.base_url, endpoint.key, local=True) as chat:
             yield chat
     elif base_url is not None:
         if fault := address_fault(base_url):
@@ -304,9 +304,17 @@ def _takes_our_client(name: str, kind: type[Provider[Any]]) -> bool:
 
 
 @asynccontextmanager
-async def _compatible(asked: Asked, model: str, base_url: str, key: str | None) -> AsyncIterator[Chat]:
+async def _compatible(
+    asked: Asked, model: str, base_url: str, key: str | None, *, local: bool = False
+) -> AsyncIterator[Chat]:
     """A chat with an OpenAI-compatible server."""
+    settings = None
     async with http_client() as client:
+        if local:
+            from cleveragents.agents.llm.reading import ASKED_FOR, telling_progress
+
+            client.event_hooks = {"response": [telling_progress(asked.agent)]}
+            settings = OpenAIChatModelSettings(extra_body=ASKED_FOR)
 
         def make() -> Model:
             newer = (asked.llm, asked.address) in _NEW_NAME
@@ -318,7 +326,7 @@ async def _compatible(asked: Asked, model: str, base_url: str, key: str | None) 
                 http_client=client,
                 profile=lambda _model: _profile(newer=newer),
             )
-            return OpenAIChatModel(model, provider=provider)
+            return OpenAIChatModel(model, provider=provider, settings=settings)
 
         with telling(asked):
             chat = Chat(make(), asked, make)

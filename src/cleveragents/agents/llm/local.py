@@ -9,7 +9,9 @@ import asyncio
 import atexit
 import importlib.util
 import json
+import os
 import secrets
+import signal
 import subprocess
 import sys
 import threading
@@ -19,6 +21,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from cleveragents.agents.environment import environment_of_children
 from cleveragents.agents.llm.errors import llm_error
 from cleveragents.background import start
 
@@ -32,6 +35,15 @@ SYSTEM_PROMPT = "You answer questions in English."
 """What ``local`` is told when its agent says nothing; what its weights say by default makes it drift into French."""
 
 _MAGIC = b"GGUF"
+_LAST_WORDS = 5.0  # seconds for a process that has failed to end by itself
+_LONGEST_COMPLAINT = 65_536  # bytes
+_NO_MEMORY = (
+    b"allocat",  # llama.cpp's own words, of many kinds of memory
+    b"bad_alloc",
+    b"MemoryError",
+    b"failed to map segment",  # a library that does not fit
+    b"Resource temporarily unavailable",  # a thread's stack that does not
+)
 _SCRIPT = Path(__file__).with_name("local_server.py")
 
 
@@ -124,25 +136,35 @@ class _Servers:
             "context_tokens": CONTEXT_TOKENS,
             "sys_path": [path for path in sys.path if path],
         }
+        errors, writing = os.pipe()
+        os.set_blocking(writing, False)  # whoever writes more than anybody reads goes on without it
         try:
             process = subprocess.Popen(  # noqa: S603 - Python itself, with a script of our own
                 [sys.executable, "-P", "-X", "utf8", str(_SCRIPT)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                stderr=subprocess.DEVNULL,
+                stderr=writing,
+                env=environment_of_children(),
             )
         except OSError as error:
+            os.close(errors)
             raise _CannotServeError(f"its process cannot start: {error.strerror or error}") from None
+        finally:
+            os.close(writing)
         with self._lock:
             if not self._processes:
                 atexit.register(self.stop)
             if dead := self._processes.get(weights):
                 _end(dead)
             self._processes[weights] = process
-        answer = _exchange(process, request)
-        if "url" not in answer:
-            _end(process)
-            raise _CannotServeError("llama.cpp cannot load its weights: damaged, or of a kind it does not know")
+        with os.fdopen(errors, "rb", buffering=0) as told:
+            answer = _exchange(process, request)
+            if "url" not in answer:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_LAST_WORDS)  # it is ending by itself
+                status = process.poll()
+                _end(process)
+                raise _CannotServeError(_why_not(status, told.read(_LONGEST_COMPLAINT)))
         return Endpoint(f"{answer['url']}/v1", key)
 
     def stop(self) -> None:
@@ -152,6 +174,13 @@ class _Servers:
                 _end(process)
             self._processes.clear()
             self._started.clear()
+
+
+def _why_not(status: int | None, complaint: bytes) -> str:
+    """Why a server's process, which ended with ``status`` and the errors in ``complaint``, could not load."""
+    if status == -signal.SIGKILL or any(words in complaint for words in _NO_MEMORY):
+        return "there is not enough memory to load it; end other programs, or take weights that are smaller"
+    return "llama.cpp cannot load its weights: damaged, or of a kind it does not know"
 
 
 def _exchange(process: subprocess.Popen[bytes], request: dict[str, object]) -> dict[str, str]:

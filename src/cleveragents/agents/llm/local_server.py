@@ -11,16 +11,19 @@ import json
 import os
 import signal
 import sys
+from contextlib import suppress
 from importlib import import_module
+from pathlib import Path
 
 
 def main() -> None:
     """Serve what the first line of stdin asks for, say where on stdout, and end with stdin.
 
-    Ends without a word when the weights cannot be loaded.
+    When the weights cannot be loaded, it ends without a word there; what llama.cpp says of it is on stderr.
     """
     # A Ctrl-C goes to every process of the terminal; this one ends when its parent does.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _leave_no_core()
     request = json.loads(sys.stdin.readline())
     # The parent's packages, in the parent's order; not what happens to lie beside this script.
     sys.path[:] = request["sys_path"]
@@ -33,7 +36,9 @@ def main() -> None:
     params.port = 0
     params.api_keys = [request["key"]]
     params.n_ctx = request["context_tokens"]
-    params.verbosity = -1
+    # How many tokens of a prompt are read between two words on how far that is.
+    params.n_batch = 256
+    params.verbosity = 1  # errors alone
     params.offline = True
     params.ui = False
     params.endpoint_slots = False
@@ -51,10 +56,19 @@ def main() -> None:
         server = xllamacpp.Server(params)
     except RuntimeError:
         return
+    with Path(os.devnull).open("wb") as nothing:
+        os.dup2(nothing.fileno(), 2)
     sys.stdout.write(json.dumps({"url": server.listening_address}) + "\n")
     sys.stdout.flush()
     sys.stdin.read()
     os._exit(0)
+
+
+def _leave_no_core() -> None:
+    """Keep llama.cpp, which aborts when memory runs out, from writing all of its memory into the user's folder."""
+    with suppress(ImportError):  # a system without such files
+        resource = import_module("resource")
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
 def _cores() -> int:

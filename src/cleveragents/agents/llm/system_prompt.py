@@ -1,4 +1,7 @@
-"""System prompts as templates that can do nothing but show the global context."""
+"""System prompts as templates that can do nothing but show the global context.
+
+That may still take for ever, and all the memory: ``instructions`` calls ``rendered`` in a process that can be ended.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,8 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateSyntaxError, Undefined, UndefinedError, nodes
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
-from cleveragents.errors import LLMError
+from cleveragents.agents.llm.instructions import MAX_CHARACTERS, missing_key, shown
 from cleveragents.values.json import dump_json
-
-MAX_CHARACTERS = 1_000_000
-"""The longest system prompt; more than any llm reads."""
 
 _MAX_NESTED_LOOPS = 2
 # What shows, chooses and repeats. No call, no assignment, no product: a short template stays a short prompt.
@@ -47,8 +47,8 @@ class _Environment(ImmutableSandboxedEnvironment):
             return self.undefined(obj=obj, name=str(argument))
 
 
-def render_prompt(agent: str, template: str, context: Mapping[str, Any]) -> str:
-    """``template`` with ``{{ context.key }}`` filled in. Raises LLMError that names the agent and what is wrong."""
+def rendered(template: str, context: Mapping[str, Any]) -> dict[str, str]:
+    """The ``text`` that ``template`` makes of ``context``, or the ``fault`` that keeps it from it."""
     environment = _Environment(undefined=StrictUndefined, keep_trailing_newline=True, finalize=_shown)
     environment.globals.clear()
     environment.filters = {name: environment.filters[name] for name in _FILTERS}
@@ -56,14 +56,16 @@ def render_prompt(agent: str, template: str, context: Mapping[str, Any]) -> str:
     try:
         tree = environment.parse(template)
         _check(tree)
-        return _bounded(environment.from_string(tree).generate(context=context))
+        return {"text": _bounded(environment.from_string(tree).generate(context=context))}
+    except MemoryError:
+        raise
     except TemplateSyntaxError as error:
-        reason = f", line {error.lineno}: {error.message}"
+        fault = f", line {error.lineno}: {error.message}"
     except UndefinedError as error:
-        reason = f": {_missing(str(error))}"
+        fault = _missing(str(error))
     except Exception as error:  # noqa: BLE001 - whatever a template does wrong, the file is at fault, not this code
-        reason = f": {' '.join(str(error).split())[:200]}"
-    raise LLMError(agent, f"system prompt{reason}")
+        fault = " ".join(str(error).split())[:200]
+    return {"fault": fault}
 
 
 def _check(node: nodes.Node, loops: int = 0) -> None:
@@ -89,17 +91,13 @@ def _bounded(pieces: Iterable[str]) -> str:
 
 
 def _join(values: Any, separator: str = "") -> str:
-    texts = [_text(value) for value in values]
+    texts = [shown(value) for value in values]
     return _bounded(text for pair in zip([""] + [separator] * (len(texts) - 1), texts, strict=False) for text in pair)
 
 
 def _shown(value: Any) -> Any:
     """What an expression shows; a missing value goes on, to be refused by name."""
-    return value if isinstance(value, Undefined) else _text(value)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else dump_json(value)
+    return value if isinstance(value, Undefined) else shown(value)
 
 
 def _missing(message: str) -> str:
@@ -109,7 +107,4 @@ def _missing(message: str) -> str:
     name, outside = match.groups()
     if outside:
         return f"{name!r} is not known in it; write {{{{ context.{name} }}}} for a value of the global context"
-    return (
-        f"the global context has no {name!r}; set it under 'context:', "
-        f"or write {{{{ context.{name} | default('…') }}}} in the prompt"
-    )
+    return missing_key(name)

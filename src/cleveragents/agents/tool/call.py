@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -15,6 +17,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _T = TypeVar("_T")
+_GRACE = 0.2  # seconds in which what is late may say so itself
 
 
 class Call:
@@ -22,6 +25,8 @@ class Call:
 
     def __init__(self) -> None:
         self.stopped = threading.Event()
+        self.late = False
+        self._began = math.inf
         self._lock = threading.Lock()
         self._kill: Callable[[], None] | None = None
 
@@ -39,6 +44,14 @@ class Call:
             with self._lock:
                 self._kill = None
 
+    def begin(self) -> None:
+        """Count the call's time from now on, and not from when it began to wait for its turn."""
+        self._began = time.monotonic()
+
+    def left(self, seconds: float) -> float:
+        """What is left of the ``seconds`` that it may take."""
+        return seconds - max(0.0, time.monotonic() - self._began)
+
     def stop(self) -> None:
         """End the call's process."""
         with self._lock:
@@ -47,15 +60,26 @@ class Call:
                 self._kill()
 
 
-async def wait_for(work: Callable[[Call], _T]) -> _T:
-    """The outcome of ``work``, which runs in a thread. Cancelling stops its call and does not wait for it."""
+async def wait_for(work: Callable[[Call], _T], seconds: float | None = None) -> _T:
+    """The outcome of ``work``, which runs in a thread. Cancelling stops its call and does not wait for it.
+
+    A call that has begun is stopped soon after its ``seconds``, and is ``late`` then: for work that ends in time by
+    itself, but for what this cannot foresee.
+    """
     import asyncio
 
     call = Call()
     future = asyncio.get_running_loop().run_in_executor(_threads(os.getpid()), work, call)
     try:
+        if seconds is not None:
+            while not (await asyncio.wait({future}, timeout=max(0.0, call.left(seconds)) + _GRACE))[0]:
+                if call.left(seconds) <= 0:
+                    call.late = True
+                    call.stop()
+                    break
         return await future
     finally:
+        future.cancel()
         call.stop()  # nothing outlives the wait for it, however that ended
 
 

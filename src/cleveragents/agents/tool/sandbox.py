@@ -13,24 +13,28 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from cleveragents.agents.tool.advice import advice
 from cleveragents.agents.tool.call import Call, wait_for
 from cleveragents.agents.tool.guardian import killed_with_us
-from cleveragents.agents.tool.limits import PROCESSES, Limits
+from cleveragents.agents.tool.limits import PROCESSES, SIZE_LIMIT, Limits
 from cleveragents.agents.tool.output import Printed, one_line
 from cleveragents.errors import CodeError, InvalidValueError
-from cleveragents.values.json import json_object, json_value
+from cleveragents.values.json import json_object, json_value, load_json
 from cleveragents.values.text import clean_text
 
 if TYPE_CHECKING:
     from pydantic_monty import Monty, MontyError, MontySession, OsFunction
 
-_PLAIN, _CHECK = re.split(
+_SHORT, _ANY = re.split(
     r"^# --- .*\n", Path(__file__).with_name("answer_check.py").read_text(encoding="utf-8"), flags=re.MULTILINE
 )[1:]
-"""What runs inside: the check of a short value, and that of any value."""
+"""What makes text of a short value inside, and of any values."""
+
+_LONGEST_ANSWER = 2 * SIZE_LIMIT + 1_000
 
 
 async def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
@@ -45,11 +49,13 @@ async def evaluate(expression: str, variables: Mapping[str, Any]) -> Any:
     try:
         steps = [
             # The brackets make everything but an expression a syntax error.
-            (f"{_PLAIN}\n__value = (\n{clean_text(expression)}\n)\n__plain(__value)", json_object(inputs, "variables")),
-            (f"{_CHECK}\n__answer([('value', __value)])", {}),
+            _Step(f"__value = (\n{clean_text(expression)}\n)", json_object(inputs, "variables")),
+            _answer("short_answer", _SHORT, "__value"),
+            _answer("answer", _ANY, "[('value', __value)]"),
         ]
-        answer = await wait_for(lambda call: _run(call, Limits(), Printed(), steps, enough=lambda value: value != []))
-        return _checked(answer, "value")[0]
+        limits = Limits()
+        answer = await wait_for(lambda call: _run(call, limits, Printed(), steps), limits.time)
+        return _values(answer, "value")[0]
     except InvalidValueError as error:
         raise CodeError(str(error)) from None
 
@@ -61,24 +67,24 @@ async def run_sandboxed(code: str, variables: Mapping[str, Any], limits: Limits,
     ``limits``, InvalidValueError when it leaves something that is not JSON.
     """
     steps = [
-        (_CHECK, {**variables, "result": None}),
-        (code, {}),
-        ("__answer([('result', result), ('context', context)])", {}),
+        _Step("None", {**variables, "result": None}),
+        _Step(code),
+        _answer("answer", _ANY, "[('result', result), ('context', context)]"),
     ]
-    answer = await wait_for(lambda call: _run(call, limits, printed, steps))
-    result, context = _checked(answer, "result", "context")
+    answer = await wait_for(lambda call: _run(call, limits, printed, steps), limits.time)
+    result, context = _values(answer, "result", "context")
     if result is None and "return" in code:
         _refuse_return(code)
     return result, context
 
 
-def _checked(answer: Any, *names: str) -> list[Any]:
-    match answer:
-        case tuple((str(path), str(reason))):
+def _values(answer: str, *names: str) -> list[Any]:
+    match load_json(answer):
+        case ["refused", str(path), str(reason)]:
             raise InvalidValueError(reason, path)
-        case list() if len(answer) == len(names):
-            return [json_value(value, name) for value, name in zip(answer, names, strict=True)]
-    raise CodeError("the code replaced __answer, which the sandbox needs; choose another name")
+        case ["done", *values] if len(values) == len(names):
+            return [json_value(value, name) for value, name in zip(values, names, strict=True)]
+    raise CodeError("the sandbox gave no answer")
 
 
 def _refuse_return(code: str) -> None:
@@ -95,10 +101,33 @@ def _refuse_return(code: str) -> None:
 # --- the sandbox's processes ----------------------------------------------------------------------------
 
 
-_Step = tuple[str, dict[str, Any]]  # code, and the variables that it is handed
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """Code that runs inside, and the variables that it is handed."""
+
+    code: str
+    inputs: dict[str, Any] = field(default_factory=dict)
+    answers: bool = False
+    """Whether it ends with text that may be an answer. The value of any other code never leaves the sandbox."""
+
+
+def _answer(function: str, source: str, values: str) -> _Step:
+    """What ``function`` of ``source`` makes of ``values``.
+
+    Its names, and those of Python that it uses, are in a namespace of their own, which code that ran before cannot
+    have changed. Whatever it is worth, the syntax makes text of it, and not more than so much.
+    """
+    run = f"__eval('{function}(values)', __exec(__source, __names) or __names)"
+    return _Step(
+        f'__names = {{"values": {values}}}\nf"{{{run}!s:.{_LONGEST_ANSWER}}}"', {"__source": source}, answers=True
+    )
+
+
 _STDERR = 2
+_DESCRIPTORS = 12  # open files that a pool and its first worker take
 _starting = threading.Lock()
 _pools: dict[int, Monty] = {}  # by the process that made it
+_builtins: dict[str, Any] = {}  # stand for functions inside, whatever their names stand for there
 
 
 def _checkout(limits: Limits) -> MontySession:
@@ -111,6 +140,7 @@ def _checkout(limits: Limits) -> MontySession:
         raise CodeError("sandboxed code cannot run in a fork of a process that ran some; spawn the process instead")
     with _starting:
         if process not in _pools:
+            _need_descriptors()
             pool = Monty(min_processes=0, max_processes=PROCESSES)
             pool.__enter__()  # never left: an idle worker ends by itself when this process does, a busy one by _session
             _pools[process] = pool
@@ -120,44 +150,51 @@ def _checkout(limits: Limits) -> MontySession:
     )
 
 
-def _run(
-    call: Call,
-    limits: Limits,
-    printed: Printed,
-    steps: Sequence[_Step],
-    enough: Callable[[Any], bool] = lambda _: False,
-) -> Any:
-    """What the last of ``steps`` is worth, which run one after another in an interpreter made for this ``call``.
+def _need_descriptors() -> None:
+    """Raise OSError where the library would fall into a panic, which it tells on standard error at length."""
+    held: list[int] = []
+    try:
+        for _ in range(_DESCRIPTORS):
+            held.append(os.open(os.devnull, os.O_RDONLY))  # noqa: PERF401 - what is open is closed when the next fails
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
 
-    None runs after one of which ``enough`` is true.
-    """
+
+def _run(call: Call, limits: Limits, printed: Printed, steps: Sequence[_Step]) -> str:
+    """The first answer of ``steps`` that is not empty; they run in turn in an interpreter made for this ``call``."""
     from pydantic_monty import MontyCrashedError, MontyError
 
     with ExitStack() as stack:
         try:
             try:
                 feed = stack.enter_context(_session(call, limits, printed))
-                value = feed(*steps[0])
+                feed(steps[0])
             except MontyCrashedError:
                 # A worker that died idle, by a Ctrl-C that was meant for us perhaps, is found out only now.
                 stack.close()
                 if call.stopped.is_set():
                     raise
                 feed = stack.enter_context(_session(call, limits, printed))
-                value = feed(*steps[0])
+                feed(steps[0])
             for step in steps[1:]:
-                if enough(value):
-                    break
-                value = feed(*step)
+                if answer := feed(step):
+                    return answer
         except MontyError as error:
+            if call.late:
+                raise CodeError(limits.time_text) from None
             raise CodeError(_reason(error, limits) + _place(error, steps)) from None
-        return value
+        except Exception:
+            raise
+        except BaseException as error:  # noqa: BLE001 - a panic of the library's, which would pass by all who wait
+            raise CodeError(f"the sandbox failed: {one_line(str(error))}") from None
+    raise CodeError("the sandbox gave no answer")
 
 
 @contextmanager
-def _session(call: Call, limits: Limits, printed: Printed) -> Iterator[Callable[[str, dict[str, Any]], Any]]:
-    """A function that runs code in a worker process of this ``call``, and hands back its last expression."""
-    from pydantic_monty import NOT_HANDLED
+def _session(call: Call, limits: Limits, printed: Printed) -> Iterator[Callable[[_Step], str]]:
+    """A function that runs a step in a worker process of this ``call``, and hands back its answer, or else ""."""
+    from pydantic_monty import NOT_HANDLED, MontyComplete
 
     def answer_system_call(*, name: OsFunction, args: tuple[Any, ...], **_: Any) -> Any:
         if name not in {"time.sleep", "asyncio.sleep"}:
@@ -169,24 +206,36 @@ def _session(call: Call, limits: Limits, printed: Printed) -> Iterator[Callable[
             raise TimeoutError(limits.time_text)
         return None
 
-    def feed(code: str, inputs: dict[str, Any]) -> Any:
-        return session.feed_run(code, inputs=inputs, print_callback=show, os=answer_system_call)
+    def feed(step: _Step) -> str:
+        # Not feed_run: that makes Python values of whatever the code is worth, and of all that it returns.
+        inputs = {**step.inputs, **_builtins} if step.answers else step.inputs
+        state = session.feed_start(step.code, inputs=inputs, print_callback=show, os=answer_system_call)
+        while not isinstance(state, MontyComplete):
+            state = state.resume_auto()
+        return state.output if step.answers else ""
 
     def show(_stream: str, text: str) -> None:
         printed.write(text)
 
     with ExitStack() as stack:
         try:
-            checkout = _checkout(limits)
+            checkout, first = _checkout(limits), None if _builtins else _checkout(limits)
             with _standard_error_kept():
+                if first is not None:
+                    with first as untouched:
+                        functions = untouched.feed_run("eval, exec")
+                    _builtins.update(zip(("__eval", "__exec"), functions, strict=True))
                 session = stack.enter_context(checkout)
         except (OSError, RuntimeError) as error:
-            raise CodeError(f"the sandbox cannot start: {one_line(str(error))}") from None
+            raise CodeError(
+                f"the sandbox cannot start: {one_line(getattr(error, 'strerror', None) or str(error))}"
+            ) from None
         deadline = time.monotonic() + limits.time
         worker = session.worker_pid
         if worker is not None:  # else it has died, and the first feed says so
             stack.enter_context(call.killed_by(lambda: _kill(worker)))
             stack.enter_context(killed_with_us(worker))
+        call.begin()
         yield feed
 
 
@@ -214,7 +263,6 @@ def _kill(worker: int) -> None:
 # --- what went wrong, in one line -----------------------------------------------------------------------
 
 _UNSUPPORTED = re.compile(r"NotImplementedError: The monty syntax parser does not yet support (.*)", re.DOTALL)
-_DELETION = re.compile(r"\s*del\s+(.+)\[(.+)\]\s*")
 
 
 def _reason(error: MontyError, limits: Limits) -> str:
@@ -242,28 +290,6 @@ def _place(error: MontyError, steps: Sequence[_Step]) -> str:
     if not frames:
         return ""
     number = frames[-1].line
-    lines = steps[1][0].splitlines()
-    hint = _hint(str(error), lines[number - 1] if number <= len(lines) else "")
+    lines = steps[1].code.splitlines()
+    hint = advice(str(error), lines[number - 1] if number <= len(lines) else "")
     return f" (line {number})" + (f"; {hint}" if hint else "")
-
-
-def _hint(text: str, line: str) -> str:
-    kind, _, message = text.partition(": ")
-    if deletion := _DELETION.fullmatch(line):
-        return f"write {deletion[1]}.pop({deletion[2]})"
-    if (
-        kind in {"NotImplementedError", "ModuleNotFoundError", "ImportError", "PermissionError"}
-        or (kind == "NameError" and _names_a_builtin(message))
-        or (kind == "AttributeError" and message.startswith("module "))
-        or (kind == "RuntimeError" and "not supported in this environment" in message)
-    ):
-        return "--unsafe runs the code as ordinary Python"
-    return ""
-
-
-def _names_a_builtin(message: str) -> bool:
-    import builtins
-
-    name = re.match(r"name '(\w+)' is not defined", message)
-    # In a script, exit() would not help either.
-    return name is not None and hasattr(builtins, name[1]) and name[1] not in {"exit", "quit"}

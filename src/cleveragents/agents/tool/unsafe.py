@@ -18,15 +18,13 @@ from selectors import EVENT_READ, EVENT_WRITE, DefaultSelector
 from subprocess import PIPE, Popen
 from typing import IO, Any
 
+from cleveragents.agents.environment import environment_of_children
 from cleveragents.agents.tool.call import Call, wait_for
 from cleveragents.agents.tool.guardian import killed_with_us
 from cleveragents.agents.tool.limits import SIZE_LIMIT, Limits
 from cleveragents.agents.tool.output import Printed, one_line
 from cleveragents.errors import CodeError, InvalidValueError
 from cleveragents.values.json import dump_json, json_value, load_json
-
-PASSED_ON = ("HOME", "LANG", "LD_LIBRARY_PATH", "LOGNAME", "PATH", "TMPDIR", "TZ", "USER")
-"""The environment variables, and all that start with ``LC_``, which the code sees; the others may hold keys."""
 
 _CHILD = Path(__file__).with_name("unsafe_child.py")
 _PACKAGES = Path(__file__).parents[2]
@@ -86,7 +84,7 @@ def _start() -> Popen[bytes]:
             stdin=PIPE,
             stdout=PIPE,
             stderr=PIPE,
-            env={name: text for name, text in os.environ.items() if name in PASSED_ON or name.startswith("LC_")},
+            env=environment_of_children(),
             start_new_session=True,
         )
     except OSError as error:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 from cleveragents.cli.kit.output import discard_stdout, say, show, show_json, terminal_json
-from cleveragents.cli.run.progress import progress_line
+from cleveragents.cli.run.progress import Reading, progress_line
 from cleveragents.conversation.content import content_text
 from cleveragents.values.text import terminal_text
 
@@ -25,12 +27,16 @@ class Remarks:
     def __init__(self, *, verbose: bool, before: str = "") -> None:
         self._verbose = verbose
         self._before = before
+        self._reading = Reading()
 
     def event(self, event: AgentEvent) -> None:
         """Say what there is to say now."""
-        from cleveragents.agents.events import ToolPrinted
+        from cleveragents.agents.events import PromptRead, ToolPrinted
 
-        if isinstance(event, ToolPrinted):
+        if isinstance(event, PromptRead):
+            if sys.stderr.isatty() and (line := self._reading.line(event, time.monotonic())):
+                say(self._before + line)
+        elif isinstance(event, ToolPrinted):
             say(event.text.removesuffix("\n"))
         elif self._verbose and (line := progress_line(event)):
             say(self._before + line)

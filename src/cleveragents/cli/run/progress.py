@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 from cleveragents.values.json import dump_json
 
 if TYPE_CHECKING:
-    from cleveragents.agents.events import AgentEvent
+    from cleveragents.agents.events import AgentEvent, PromptRead
     from cleveragents.conversation.usage import Usage
 
+_PAUSE = 2.0  # seconds
 _SHOWN = 80
 """Characters of a value that a line shows."""
 
@@ -32,6 +33,20 @@ def progress_line(event: AgentEvent) -> str | None:
             now, before = _short(event.after), _short(event.before)
             return f"{event.route}: conflict: {event.agent} set {path} to {now}, which was set to {before} meanwhile"
     return None
+
+
+class Reading:
+    """What to say while an llm on this machine reads a long prompt, every two seconds at most."""
+
+    def __init__(self) -> None:
+        self._said: dict[str, float] = {}  # when, by agent
+
+    def line(self, event: PromptRead, now: float) -> str | None:
+        """What to say about ``event`` at the time ``now``, in seconds; None when that would be too often."""
+        if now - self._said.setdefault(event.agent, now) < _PAUSE:
+            return None
+        self._said[event.agent] = now
+        return f"{event.agent} has read {event.tokens:,} of {event.total:,} tokens"
 
 
 def usage_line(usage: Usage) -> str:
