@@ -14,7 +14,7 @@ from typing import Any
 from cleveragents.contexts.message import ContextMessage, message_of, parse_time
 from cleveragents.contexts.messages_file import MESSAGES_FILE
 from cleveragents.contexts.state_file import SECTIONS, STATE_FILE, ContextState
-from cleveragents.disk.files import storage_errors
+from cleveragents.disk.files import read_file, storage_errors
 from cleveragents.errors import ContextImportError, InvalidValueError
 from cleveragents.values.canonical import checksum
 from cleveragents.values.json import IMPORT_LIMIT, json_record, load_json
@@ -51,8 +51,8 @@ def export_document(snapshot: Snapshot) -> dict[str, Any]:
 
 def read_export(path: Path) -> Snapshot:
     """The content of an export file, checked in full. Raises ContextImportError naming what is wrong."""
-    with storage_errors(path, "read"), path.open("rb") as file:
-        content = file.read(IMPORT_LIMIT + 1)
+    with storage_errors(path, "read"):
+        content = read_file(path, IMPORT_LIMIT)
     return read_export_bytes(content, str(path))
 
 
