@@ -50,7 +50,7 @@ from cleveragents.errors import (
 from cleveragents.values.json import dump_json, json_object, whole_number
 from cleveragents.values.merge import Removal, checked_removals, merged
 from cleveragents.values.names import context_name
-from cleveragents.values.text import terminal_text
+from cleveragents.values.text import indented, terminal_text
 
 
 class ContextManager:
@@ -154,10 +154,11 @@ class ContextManager:
         return self._read(lambda path: read_last(path, count))
 
     def formatted_history(self, include_metadata: bool = False, last: int | None = None) -> str:
-        """The conversation, or its ``last`` messages, as text for a terminal; times in UTC."""
+        """The conversation, or its ``last`` messages, as text for a terminal; times in UTC, further lines indented."""
         lines = []
         for message in self.messages if last is None else self.last_messages(last):
-            lines.append(f"[{message.timestamp:%Y-%m-%d %H:%M:%S} UTC] {message.role}: {message.text}")
+            text = indented(terminal_text(message.text))
+            lines.append(f"[{message.timestamp:%Y-%m-%d %H:%M:%S} UTC] {message.role}: {text}")
             if include_metadata and message.metadata:
                 lines.append(f"    metadata: {dump_json(message.metadata)}")
         return terminal_text("\n".join(lines))
