@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from cleveragents import ContextManager, load_config, open_sessions
+from cleveragents import AppConfig, CleverAgentsApp, ContextManager, load_config, open_sessions
 from cleveragents.agents.llm import local
 from cleveragents.cli.run.batch import run_batch
 from cleveragents.disk import locks
@@ -48,14 +48,14 @@ def test_a_link_that_leads_nowhere_is_no_lock_and_no_file(nowhere):
         with pytest.raises(OSError, match="link"):
             locks.acquire(nowhere, 1, follow=follow)
     with pytest.raises(OSError, match="link"):
-        append_file(nowhere, b"x")
+        append_file(nowhere, [b"x"])
     assert nowhere.is_symlink()
 
 
 def test_a_link_in_a_folder_of_ours_is_not_followed(tmp_path):
     (tmp_path / "target").write_bytes(b"kept")
     (tmp_path / "link").symlink_to(tmp_path / "target")
-    for use in (lambda path: append_file(path, b"x"), lambda path: locks.acquire(path, 0)):
+    for use in (lambda path: append_file(path, [b"x"]), lambda path: locks.acquire(path, 0)):
         with pytest.raises(OSError, match="a symbolic link, which is not followed here"):
             use(tmp_path / "link")
     assert (tmp_path / "target").read_bytes() == b"kept"
@@ -100,12 +100,13 @@ def test_a_database_that_leads_nowhere_or_is_no_file_is_refused(nowhere, pipe):
 
 
 def test_pipes_and_devices_are_no_configuration_import_batch_or_weights(pipe, tmp_path):
+    app = CleverAgentsApp(AppConfig.model_validate({"agents": {"a": {"type": "tool", "code": "result = 1"}}}))
     for path in (pipe, Path("/dev/zero")):
         with pytest.raises(CleverAgentsError, match="not a regular file"):
             load_config(path)
         with pytest.raises(CleverAgentsError, match="not a regular file"):
             ContextManager.import_from(path, "talk", tmp_path)
         with pytest.raises(CleverAgentsError, match="not a regular file"):
-            run_batch(None, path, concurrency=1, output=None, resume=False, usage=False, verbose=False)
+            run_batch(app, path, concurrency=1, output=None, resume=False, usage=False, verbose=False)
         with pytest.raises(Exception, match=r"not a regular file|not installed"):
             local.begin("a", f"gguf:{path}").result(5)

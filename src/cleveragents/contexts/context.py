@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from cleveragents.contexts import transfer
 from cleveragents.contexts.context_folder import ContextFolder
@@ -37,7 +37,7 @@ from cleveragents.contexts.set_aside import damaged_file
 from cleveragents.contexts.state_file import STATE_FILE, ContextState
 from cleveragents.disk import locks
 from cleveragents.disk.export_file import write_export
-from cleveragents.disk.files import replace_file, storage_errors, sync_file, sync_folder
+from cleveragents.disk.files import storage_errors, sync_file, sync_folder
 from cleveragents.disk.locks import TURN_WAIT, WRITE_WAIT
 from cleveragents.errors import (
     ContextBusyError,
@@ -47,7 +47,7 @@ from cleveragents.errors import (
     ContextNotFoundError,
     InvalidSettingError,
 )
-from cleveragents.values.json import dump_json, json_object, whole_number
+from cleveragents.values.json import IMPORT_LIMIT, dump_json, json_object, whole_number
 from cleveragents.values.merge import Removal, checked_removals, merged
 from cleveragents.values.names import context_name
 from cleveragents.values.text import indented, terminal_text
@@ -229,12 +229,7 @@ class ContextManager:
         with self._folder.locked():
             refuse_unreadable(self._folder.messages_file, look_at_end(self._folder.messages_file))
             stored = self._folder.read_state()
-            if everything:
-                stored.state, stored.global_context, stored.metadata = {}, {}, {}
-            self._folder.replace_state(stored)
-            with storage_errors(self._folder.messages_file):
-                damaged_file(self._folder.messages_file).unlink(missing_ok=True)
-                replace_file(self._folder.messages_file, b"")
+            self._folder.clear(stored, everything=everything)
 
     def delete(self) -> None:
         """Remove the folder and everything in it, damaged or not; a symbolic link is removed, not followed."""
@@ -303,7 +298,7 @@ class ContextManager:
     @classmethod
     def import_from(
         cls,
-        path: Path | str,
+        path: Path | str | BinaryIO,
         name: str | None = None,
         root: Path | None = None,
         replace: bool = False,
@@ -312,10 +307,15 @@ class ContextManager:
     ) -> ContextManager:
         """The context ``name``, else the one the file names, made of an export; with ``replace`` exactly that.
 
+        ``path`` is a file's, or what is open for reading bytes, such as standard input.
+
         Raises ContextImportError before anything is written when the file is not a whole and unchanged export,
         and ContextExistsError when the name is taken.
         """
-        snapshot = transfer.read_export(Path(path))
+        if isinstance(path, Path | str):
+            snapshot = transfer.read_export(Path(path))
+        else:
+            snapshot = transfer.read_export_bytes(path.read(IMPORT_LIMIT + 1), "standard input")
         return cls._make(snapshot, snapshot.name if name is None else name, root, on_damage, replace=replace)
 
     @classmethod

@@ -9,7 +9,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from cleveragents.errors import StorageError
@@ -22,6 +22,7 @@ _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 100
 _MOVE_HINT = "; check its permissions, or set CLEVERAGENTS_HOME to a folder you can write to"
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _HINTS = {
     errno.EACCES: _MOVE_HINT,
     errno.EPERM: _MOVE_HINT,
@@ -127,18 +128,19 @@ def write_all(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
-def append_file(path: Path, data: bytes) -> None:
-    """Add ``data`` at the end of ``path``, made if missing, never through a link; on disk when this returns."""
+def append_file(path: Path, pieces: Iterable[bytes]) -> None:
+    """Add ``pieces`` at the end of ``path``, made if missing, never through a link; on disk when this returns."""
     descriptor = open_file(path, os.O_WRONLY | os.O_APPEND, create=True, follow=False)
     try:
-        write_all(descriptor, data)
+        for piece in pieces:
+            write_all(descriptor, piece)
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
 
 
-def replace_file(path: Path, data: bytes) -> None:
-    """Make ``data`` the content of ``path``, whole or not at all; on disk when this returns.
+def replace_file(path: Path, data: bytes | Iterable[bytes]) -> None:
+    """Make ``data``, in one piece or in many, the content of ``path``, whole or not at all; on disk when this returns.
 
     A new file is open to its owner only; one that was there keeps its mode. Raises PermissionError when it is
     read-only. Two at once do not mix: the content is that of one of them.
@@ -155,7 +157,8 @@ def replace_file(path: Path, data: bytes) -> None:
     try:
         try:
             temporary.chmod(mode)
-            write_all(descriptor, data)
+            for piece in [data] if isinstance(data, bytes) else data:
+                write_all(descriptor, piece)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -167,8 +170,11 @@ def replace_file(path: Path, data: bytes) -> None:
     sync_folder(path.parent)
 
 
-def create_file(path: Path, data: bytes) -> None:
-    """Make a new file of ``data``, whole or not at all. Raises FileExistsError when something is there already."""
+def create_file(path: Path, data: bytes | Iterable[bytes]) -> None:
+    """Make a new file of ``data``, in one piece or in many, whole or not at all.
+
+    Raises FileExistsError when something is there already.
+    """
     os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _CLOSE_ON_EXEC, PRIVATE_FILE))
     try:
         path.chmod(PRIVATE_FILE)
@@ -179,9 +185,24 @@ def create_file(path: Path, data: bytes) -> None:
         raise
 
 
+def empty_file(path: Path) -> None:
+    """Take away all that is in the file ``path``, which needs no space; not through a link."""
+    descriptor = open_file(path, os.O_RDWR, follow=False)
+    try:
+        os.ftruncate(descriptor, 0)
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def is_disk_full(error: StorageError) -> bool:
+    """Whether it was for want of space, or for a limit on it, that the disk refused."""
+    return isinstance(error.__cause__, OSError) and error.__cause__.errno in _FULL
+
+
 def sync_file(path: Path) -> None:
-    """Have what was written to ``path`` by anyone on disk when this returns."""
-    descriptor = open_file(path, os.O_RDONLY)
+    """Have what was written to ``path`` by anyone on disk when this returns; not through a link."""
+    descriptor = open_file(path, os.O_RDONLY, follow=False)
     try:
         os.fsync(descriptor)
     finally:

@@ -122,10 +122,12 @@ def dump_json(value: Any) -> str:
 def load_json(text: str | bytes) -> Any:
     """The value of JSON ``text``, bytes being UTF-8. Raises InvalidValueError for what is not JSON.
 
-    Refused as well: NaN, infinities, numbers too large for a float, and deep nesting.
+    Refused as well: NaN, infinities, numbers too large for a float, and deep nesting. A byte order mark is passed over.
     """
+    if isinstance(text, bytes) and text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InvalidValueError("UTF-16 text; save it as UTF-8")
     try:
-        text = text if isinstance(text, str) else text.decode()
+        text = text if isinstance(text, str) else text.decode("utf-8-sig")
         return _decoder.decode(text)
     except RecursionError:
         raise InvalidValueError(f"nested deeper than {MAX_DEPTH} levels") from None
