@@ -194,10 +194,11 @@ def delete(manager: ContextManager, yes: bool) -> None:
 @_pass_context
 def export(manager: ContextManager, output: Path | None, force: bool) -> None:
     """Write everything in a context to one JSON file with a checksum; NAME.context.json unless --output says else."""
-    from cleveragents.disk.export_file import export_bytes
+    from cleveragents.disk.files import in_blocks
 
     if output == Path("-"):
-        show_bytes(export_bytes(manager.export()))
+        for block in in_blocks(manager.export_pieces()):
+            show_bytes(block)
         return
     path = Path(f"{manager.directory.name}.context.json") if output is None else output
     manager.export_to(path, overwrite=force)
@@ -212,7 +213,7 @@ def export(manager: ContextManager, output: Path | None, force: bool) -> None:
 def import_(file: Path | None, id_: str | None, name: str | None, force: bool) -> None:
     """Make a context of an exported FILE or of a session, under its old name or its id unless --name says another.
 
-    '-' as the FILE is standard input. A file that is incomplete or was changed is refused, and one larger than 256 MiB.
+    '-' as the FILE is standard input. A file that is incomplete or was changed is refused.
     """
     from cleveragents.contexts import ContextManager
 

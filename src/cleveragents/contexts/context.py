@@ -7,6 +7,7 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,6 +19,7 @@ from cleveragents.contexts.messages_file import (
     MESSAGES_FILE,
     Reading,
     append,
+    each_message,
     look_at_end,
     read_all,
     read_last,
@@ -36,7 +38,7 @@ from cleveragents.contexts.root import (
 from cleveragents.contexts.set_aside import damaged_file
 from cleveragents.contexts.state_file import STATE_FILE, ContextState
 from cleveragents.disk import locks
-from cleveragents.disk.export_file import write_export
+from cleveragents.disk.export_file import write_export_pieces
 from cleveragents.disk.files import storage_errors, sync_file, sync_folder
 from cleveragents.disk.locks import TURN_WAIT, WRITE_WAIT
 from cleveragents.errors import (
@@ -47,7 +49,7 @@ from cleveragents.errors import (
     ContextNotFoundError,
     InvalidSettingError,
 )
-from cleveragents.values.json import IMPORT_LIMIT, dump_json, json_object, whole_number
+from cleveragents.values.json import dump_json, json_object, whole_number
 from cleveragents.values.merge import Removal, checked_removals, merged
 from cleveragents.values.names import context_name
 from cleveragents.values.text import indented, terminal_text
@@ -249,7 +251,9 @@ class ContextManager:
 
     def copy(self, new_name: str) -> ContextManager:
         """A new context with everything that is in this one. Raises ContextExistsError."""
-        return self._make(self._snapshot(), new_name, self._folder.root, self._told.listener)
+        state, messages = self._as_it_is()
+        with transfer.copied(state, messages, self._folder.root) as files:
+            return self._make(files, new_name, self._folder.root, self._told.listener)
 
     def damage(self) -> list[str]:
         """What ``repair`` would do, a sentence each; reads everything and changes nothing."""
@@ -289,11 +293,17 @@ class ContextManager:
 
     def export(self) -> dict[str, Any]:
         """Everything in the context as one JSON document with a checksum; see ``contexts.transfer``."""
-        return transfer.export_document(self._snapshot())
+        state, messages = self._as_it_is()
+        return transfer.export_document(transfer.Snapshot(self.name, state, list(messages)))
+
+    def export_pieces(self) -> Iterator[bytes]:
+        """The content of an export file, piece by piece, so that a long conversation needs little memory."""
+        state, messages = self._as_it_is()
+        return transfer.export_pieces(self.name, state, messages)
 
     def export_to(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the export document to ``path``. A file that is there is kept unless ``overwrite``: StorageError."""
-        write_export(self.export(), Path(path), overwrite=overwrite)
+        write_export_pieces(self.export_pieces(), Path(path), overwrite=overwrite)
 
     @classmethod
     def import_from(
@@ -312,34 +322,40 @@ class ContextManager:
         Raises ContextImportError before anything is written when the file is not a whole and unchanged export,
         and ContextExistsError when the name is taken.
         """
-        if isinstance(path, Path | str):
-            snapshot = transfer.read_export(Path(path))
-        else:
-            snapshot = transfer.read_export_bytes(path.read(IMPORT_LIMIT + 1), "standard input")
-        return cls._make(snapshot, snapshot.name if name is None else name, root, on_damage, replace=replace)
+        root = contexts_root() if root is None else Path(root)
+        source = Path(path) if isinstance(path, str) else path
+        with transfer.imported(source, root) as (old_name, files):
+            return cls._make(files, old_name if name is None else name, root, on_damage, replace=replace)
 
     @classmethod
     def _make(
         cls,
-        snapshot: transfer.Snapshot,
+        files: transfer.Files,
         name: str,
-        root: Path | None,
+        root: Path,
         on_damage: Callable[[str], object] | None,
         *,
         replace: bool | None = None,
     ) -> ContextManager:
         name = context_name(name)
-        root = contexts_root() if root is None else Path(root)
-        create_context(root, name, transfer.files_of(snapshot), replace=replace)
+        create_context(root, name, files, replace=replace)
         return cls.open(name, root, on_damage=on_damage)
 
-    def _snapshot(self) -> transfer.Snapshot:
-        """Everything in the context as it is at one moment."""
+    def _as_it_is(self) -> tuple[ContextState, Iterator[ContextMessage]]:
+        """Everything in the context as it is at one moment; the messages are read while they are asked for."""
+        found = Reading()
+        messages = each_message(self._folder.messages_file, found)
         with locks.held_if_there(self._folder.lock, WRITE_WAIT):
             state = self._folder.read_state()
-            reading = read_all(self._folder.messages_file)
-        self._tell_problem(reading)
-        return transfer.Snapshot(self.name, state, reading.messages)
+            # Opens the file; what is added to it from now on is left out.
+            first = list(islice(messages, 1))
+        refuse_unreadable(self._folder.messages_file, found)
+        return state, chain(first, messages, self._told_at_the_end(found))
+
+    def _told_at_the_end(self, found: Reading) -> Iterator[ContextMessage]:
+        """No message: tells of what could not be read, when all has been read."""
+        self._tell_problem(found)
+        yield from ()
 
     # --- inside -----------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ import contextlib
 import os
 import stat
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,7 +108,9 @@ def is_context(root: Path, name: str) -> bool:
     return True
 
 
-def create_context(root: Path, name: str, files: Mapping[str, bytes], *, replace: bool | None = None) -> None:
+def create_context(
+    root: Path, name: str, files: Mapping[str, bytes | Iterable[bytes]], *, replace: bool | None = None
+) -> None:
     """Make the context ``name`` of ``files``, whole or not at all; with ``replace`` in place of one that is there.
 
     Raises ContextExistsError when the name is taken, or would be where case is ignored; unless ``replace`` is None,

@@ -21,6 +21,7 @@ _CLOSE_ON_EXEC: int = getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 _NO_WAIT: int = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _ATTEMPTS = 100
+_BLOCK = 2**20
 _MOVE_HINT = "; check its permissions, or set CLEVERAGENTS_HOME to a folder you can write to"
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _HINTS = {
@@ -128,6 +129,18 @@ def write_all(descriptor: int, data: bytes) -> None:
         rest = rest[os.write(descriptor, rest) :]
 
 
+def in_blocks(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """``pieces`` joined, since each call of the system costs as much as many of them."""
+    held, size = [], 0
+    for piece in pieces:
+        held.append(piece)
+        size += len(piece)
+        if size >= _BLOCK:
+            yield b"".join(held)
+            held, size = [], 0
+    yield b"".join(held)
+
+
 def append_file(path: Path, pieces: Iterable[bytes]) -> None:
     """Add ``pieces`` at the end of ``path``, made if missing, never through a link; on disk when this returns."""
     descriptor = open_file(path, os.O_WRONLY | os.O_APPEND, create=True, follow=False)
@@ -157,8 +170,8 @@ def replace_file(path: Path, data: bytes | Iterable[bytes]) -> None:
     try:
         try:
             temporary.chmod(mode)
-            for piece in [data] if isinstance(data, bytes) else data:
-                write_all(descriptor, piece)
+            for block in [data] if isinstance(data, bytes) else in_blocks(data):
+                write_all(descriptor, block)
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
