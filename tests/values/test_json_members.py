@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from cleveragents.errors import InvalidValueError
@@ -21,6 +21,7 @@ def members(text, size=3, limit=1000):
     return {key: list(value) if key == "items" else value for key, value in json_members(pieces, "items", limit)}
 
 
+@example({"a": 0}, [0.5, 1e-7, -1], 1, False)
 @given(st.dictionaries(st.text(), values, max_size=4), st.lists(values, max_size=4), st.integers(1, 9), st.booleans())
 def test_what_was_written_is_read_in_pieces_of_any_size(document, items, size, indented):
     document["items"] = items

@@ -86,7 +86,9 @@ def imported(source: Path | BinaryIO, folder: Path) -> Iterator[tuple[str, Files
         there = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())
         try:
             text = _text(source, what, shutil.disk_usage(there).free)
-            name, state = _Import(lines).read(json_members(text, "messages", MAX_LINE_BYTES))
+            with storage_errors(folder):
+                name, state = _Import(lines).read(json_members(text, "messages", MAX_LINE_BYTES))
+                lines.flush()
         except InvalidValueError as error:
             raise ContextImportError(f"{what} is not an export of a context that can be imported: {error}") from None
         yield name, _new_files(state, _from_the_start(lines))
@@ -96,7 +98,9 @@ def imported(source: Path | BinaryIO, folder: Path) -> Iterator[tuple[str, Files
 def copied(state: ContextState, messages: Iterable[ContextMessage], folder: Path) -> Iterator[Files]:
     """The files of a new context with ``state`` and ``messages``, which are all read before one is made."""
     with _kept_for(folder) as lines:
-        lines.writelines(message.as_line() for message in messages)
+        with storage_errors(folder):
+            lines.writelines(message.as_line() for message in messages)
+            lines.flush()
         yield _new_files(state, _from_the_start(lines))
 
 

@@ -9,6 +9,7 @@ from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import scan_json
 
 _WHITE_SPACE = " \t\n\r"
+_MAY_GO_ON = {"", *"0123456789.eE+-"}
 
 
 def json_members(pieces: Iterable[str], streamed: str, limit: int) -> Iterator[tuple[str, Any]]:
@@ -96,8 +97,8 @@ class _Text:
         self.next_character()
         while True:
             found = scan_json(self._held, self._at)
-            # What ends with the text that is there may go on, such as a number.
-            if found is not None and found[1] < len(self._held):
+            # A number that ends with the text that is there, or before the beginning of its rest, may go on.
+            if found is not None and self._held[found[1] : found[1] + 1] not in _MAY_GO_ON:
                 break
             if len(self._held) - self._at > self._limit:
                 raise InvalidValueError(f"not JSON, or one value has more than {self._limit:,} characters")
