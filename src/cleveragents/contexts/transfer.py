@@ -82,13 +82,12 @@ def imported(source: Path | BinaryIO, folder: Path) -> Iterator[tuple[str, Files
         if isinstance(source, Path):
             with storage_errors(source, "read"):
                 source = stack.enter_context(os.fdopen(open_file(source, os.O_RDONLY), "rb"))
+        stack.enter_context(storage_errors(folder))
         lines = stack.enter_context(_kept_for(folder))
         there = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())
         try:
             text = _text(source, what, shutil.disk_usage(there).free)
-            with storage_errors(folder):
-                name, state = _Import(lines).read(json_members(text, "messages", MAX_LINE_BYTES))
-                lines.flush()
+            name, state = _Import(lines).read(json_members(text, "messages", MAX_LINE_BYTES))
         except InvalidValueError as error:
             raise ContextImportError(f"{what} is not an export of a context that can be imported: {error}") from None
         yield name, _new_files(state, _from_the_start(lines))
@@ -97,10 +96,8 @@ def imported(source: Path | BinaryIO, folder: Path) -> Iterator[tuple[str, Files
 @contextmanager
 def copied(state: ContextState, messages: Iterable[ContextMessage], folder: Path) -> Iterator[Files]:
     """The files of a new context with ``state`` and ``messages``, which are all read before one is made."""
-    with _kept_for(folder) as lines:
-        with storage_errors(folder):
-            lines.writelines(message.as_line() for message in messages)
-            lines.flush()
+    with storage_errors(folder), _kept_for(folder) as lines:
+        lines.writelines(message.as_line() for message in messages)
         yield _new_files(state, _from_the_start(lines))
 
 
