@@ -196,7 +196,7 @@ def result_file(path: Path, *, resume: bool) -> Iterator[ResultFile]:
 
     with storage_errors(path):
         # The lock is on the file itself, so that nothing is left beside it.
-        descriptor = acquire(path.absolute(), 0)
+        descriptor = acquire(path.absolute(), 0, follow=True)
     if descriptor is None:
         raise BatchBusyError(f"another run is writing {path}; wait for it, or choose another --output")
     try:

@@ -114,7 +114,8 @@ def test_settings_that_nobody_gave_are_not_sent(scripted_llm, agent):
     ],
 )
 def test_a_temperature_that_is_none_is_refused_before_anything_is_sent(scripted_llm, agent, value, fault):
-    assert failure(agent(), context={"temperature": value}) == f"temperature {fault}"
+    source = "it comes from the global context, where it can be changed or removed"
+    assert failure(agent(), context={"temperature": value}) == f"temperature {fault}; {source}"
     assert failure(agent(temperature=value)) == f"temperature {fault}"
     assert scripted_llm.requests == []
 

@@ -81,7 +81,8 @@ def test_a_setting_is_refused_in_the_same_words_in_a_file_and_in_python(scripted
 @pytest.mark.parametrize("value", [3, -1, True, "hot"])
 def test_a_temperature_is_refused_in_the_same_words_wherever_it_is_given(scripted_llm, written, value):
     agent = LLMAgent("planner", "openai:any", base_url=scripted_llm.url)
-    words = failure(agent, context={"temperature": value})
+    words, _, source = failure(agent, context={"temperature": value}).partition("; ")
+    assert source.startswith("it comes from the global context")
     assert failure(LLMAgent("planner", "openai:any", temperature=value)) == words
     with pytest.raises(InvalidSettingError) as for_the_run:
         CleverAgentsApp(written("timeout: 1"), temperature=value)

@@ -276,3 +276,12 @@ def test_making_a_tool_loads_no_sandbox_and_no_event_loop():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("value", ["'hot'", "True", "3", "[1]"])
+def test_a_temperature_that_is_none_is_refused_when_it_is_set(value):
+    agent = ToolAgent("setter", f"context['temperature'] = {value}")
+    with pytest.raises(ToolError, match=r"the context's temperature .* between 0 and 2"):
+        asyncio.run(agent.process(Message("x")))
+    for fine in ("0", "0.5", "None"):
+        asyncio.run(ToolAgent("setter", f"context['temperature'] = {fine}").process(Message("x")))

@@ -184,7 +184,7 @@ def test_a_turn_that_ends_after_its_context_was_deleted_says_so(context, asking,
         says("Paris.")(exchange)
 
     scripted_llm.script(delete)
-    with pytest.raises(ContextNotFoundError, match="talk"):
+    with pytest.raises(ContextNotFoundError, match="the answer could not be kept: context 'talk' was deleted"):
         asking().run_sync("Capital?", context=context)
     assert not context.directory.exists()
 

@@ -114,3 +114,13 @@ def test_repair_names_what_it_cannot_move_and_says_what_to_do(run_context, notes
         path.rename(notes.directory / f"{name}.{number}")
     ok(run_context("repair", "notes", "--yes"))
     ok(run_context("show", "notes"))
+
+
+def test_a_folder_whose_name_is_none_is_mended_by_a_rename(run_context, notes, root):
+    for number, (folder, typed, new) in enumerate([("a:b", "a:b", "a b"), ("cafe\u0301", "caf\xe9", "caf\xe9")]):
+        notes.copy(f"copy {number}").directory.rename(root / folder)
+        assert "context rename" in ok(run_context("list"))
+        ok(run_context("rename", typed, new))
+        assert ContextManager.open(new, root).messages == notes.messages
+    assert "context rename" not in ok(run_context("list"))
+    assert "there is no context 'nots'" in one_line(run_context("rename", "nots", "x"), 3)

@@ -46,3 +46,10 @@ def test_c22_importing_under_a_taken_name_needs_force(run_context, notes, root, 
 
 def test_the_path_is_the_folder(run_context, notes):
     assert ok(run_context("path", "notes")) == f"{notes.directory}\n"
+
+
+def test_an_export_is_imported_from_standard_input(run_context, notes, root):
+    document = ok(run_context("export", "notes", "--output", "-"))
+    ok(run_context("import", "-", "--name", "piped", stdin=document))
+    assert ContextManager.open("piped", root).messages == notes.messages
+    assert "standard input is not an export" in one_line(run_context("import", "-", stdin=b"\x00"), 5)

@@ -190,3 +190,14 @@ def test_an_unknown_option_names_itself_and_where_help_is(home, config):
     line = one_line(command("run", config(), "go", "--contxt", "talk", home=home), 2)
     assert "--contxt" in line
     assert "--help" in line
+
+
+def test_a_new_context_is_announced_with_the_nearest_that_is_there(home, config):
+    for name, said in (
+        ("notes", ""),
+        ("notes", ""),
+        ("nots", "context 'nots' is new; did you mean 'notes'?\n"),
+        ("zebra", "context 'zebra' is new\n"),
+    ):
+        done = command("run", config(), "go", "--context", name, home=home)
+        assert (done.returncode, done.stderr) == (0, said)

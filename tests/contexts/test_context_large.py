@@ -94,3 +94,34 @@ def test_a_message_of_ten_megabytes_does_not_hide_those_around_it(root):
     context.add_message("user", "after")
     assert [len(message.content) for message in context.last_messages(3)] == [6, 10_000_000, 5]
     assert [message.content for message in context.last_messages(1)] == ["after"]
+
+
+LONG = """
+import resource, sys
+from pathlib import Path
+from cleveragents import ContextManager
+from cleveragents.contexts.message import new_message
+root = Path(sys.argv[1])
+context = ContextManager("long", root)
+with (context.directory / "messages.jsonl").open("wb") as file:
+    for _ in range(60):
+        file.write(new_message("user", "x" * 500_000).as_line())
+    file.write(new_message("user", "x").as_line() * 5_000)
+warm = ContextManager("warm", root)
+warm.export_to(root / "export.json")
+ContextManager.import_from(root / "export.json", "warm", root, replace=True)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+context.export_to(root / "export.json", overwrite=True)
+ContextManager.import_from(root / "export.json", "again", root)
+context.copy("copy")
+print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024)
+"""
+
+
+def test_a_long_conversation_is_exported_imported_and_copied_in_flat_memory(root):
+    done = subprocess.run([sys.executable, "-c", LONG, str(root)], check=True, capture_output=True, text=True)
+    size = (root / "long" / "messages.jsonl").stat().st_size
+    assert size > 30_000_000
+    assert int(done.stdout) < size / 2
+    for name in ("again", "copy"):
+        assert (root / name / "messages.jsonl").read_bytes() == (root / "long" / "messages.jsonl").read_bytes()

@@ -4,14 +4,17 @@ import ctypes
 import errno
 import json
 import os
+import shutil
 import stat
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from cleveragents import ContextManager, list_contexts
+from cleveragents.disk.export_file import export_bytes
 from cleveragents.errors import (
     ContextExistsError,
     ContextImportError,
@@ -20,7 +23,7 @@ from cleveragents.errors import (
     StorageError,
 )
 from cleveragents.values.canonical import checksum
-from cleveragents.values.json import IMPORT_LIMIT, MAX_DEPTH
+from cleveragents.values.json import MAX_DEPTH
 
 
 @pytest.fixture
@@ -168,11 +171,33 @@ def test_a_truncated_file_is_refused_wherever_it_ends(file, root):
             ContextManager.import_from(file, "new", root)
 
 
-def test_a_file_above_the_stated_limit_is_refused(file, root):
-    with file.open("ab") as padded:
-        padded.truncate(IMPORT_LIMIT + 1)
-    with pytest.raises(ContextImportError, match="256 MiB"):
+def test_a_file_that_the_disk_has_no_room_for_is_refused(file, root, monkeypatch):
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=file.stat().st_size - 1))
+    with pytest.raises(ContextImportError, match="larger than the disk has room for"):
         ContextManager.import_from(file, "new", root)
+    assert list_contexts(root) == ["talk"]
+
+
+def test_the_order_of_keys_and_the_layout_do_not_matter_and_a_key_comes_once(file, context, root):
+    document = json.loads(file.read_bytes())
+    for keys in (
+        sorted(document),
+        sorted(document, reverse=True),
+        ["messages", *sorted(document.keys() - {"messages"})],
+    ):
+        file.write_bytes(json.dumps({key: document[key] for key in keys}).encode())
+        copy = ContextManager.import_from(file, "copy", root, replace=True)
+        assert everything(copy) == everything(context)
+    for twice in ('"name": "talk"', '"state": {"a": 1, "a": 2}', '"messages": []'):
+        file.write_text(json.dumps(document | {"state": {}})[:-1] + f", {twice}}}", encoding="utf-8")
+        with pytest.raises(ContextImportError, match="comes twice"):
+            ContextManager.import_from(file, "new", root)
+
+
+def test_an_export_in_pieces_is_the_document_laid_out(context, root, file):
+    for one in (context, ContextManager("empty", root)):
+        assert b"".join(one.export_pieces()) == export_bytes(one.export())
+    assert file.read_bytes() == export_bytes(context.export())
 
 
 def test_a_name_inside_a_file_never_becomes_a_path(file, root, tmp_path):

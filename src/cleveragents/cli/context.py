@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import wraps
 from pathlib import Path
@@ -18,7 +19,7 @@ from cleveragents.cli.kit.output import show as show_text
 from cleveragents.cli.kit.session_id import SessionId
 from cleveragents.cli.kit.sessions import pass_sessions
 from cleveragents.cli.kit.table import show_rows
-from cleveragents.errors import ContextDamagedError, ContextNotFoundError
+from cleveragents.errors import ContextDamagedError, ContextNotFoundError, InvalidNameError
 from cleveragents.values.json import dump_json
 
 if TYPE_CHECKING:
@@ -131,9 +132,23 @@ def search(text: str, name: str | None, format_: str) -> None:
 @context.command(epilog="Example: cleveragents context rename notes notes-2026")
 @_name_argument
 @click.argument("new_name", type=ContextName())
-@_pass_context
-def rename(manager: ContextManager, new_name: str) -> None:
-    """Give a context another name; refused while a run is using it."""
+def rename(name: str, new_name: str) -> None:
+    """Give a context another name; refused while a run is using it.
+
+    It also mends a folder whose name is none of a context, as 'cleveragents context list' says.
+    """
+    from cleveragents.contexts import ContextManager
+    from cleveragents.contexts.root import contexts_root, rename_folder
+    from cleveragents.values.names import context_name
+
+    try:
+        manager = ContextManager.open(name, on_damage=warn)
+    except (InvalidNameError, ContextNotFoundError):
+        chosen = context_name(new_name)
+        if not rename_folder(contexts_root(), name, chosen):
+            raise
+        say(f"context {name!r} is now {chosen!r}")
+        return
     old_name = manager.name
     manager.rename(new_name)
     say(f"context {old_name!r} is now {manager.name!r}")
@@ -179,10 +194,11 @@ def delete(manager: ContextManager, yes: bool) -> None:
 @_pass_context
 def export(manager: ContextManager, output: Path | None, force: bool) -> None:
     """Write everything in a context to one JSON file with a checksum; NAME.context.json unless --output says else."""
-    from cleveragents.disk.export_file import export_bytes
+    from cleveragents.disk.files import in_blocks
 
     if output == Path("-"):
-        show_bytes(export_bytes(manager.export()))
+        for block in in_blocks(manager.export_pieces()):
+            show_bytes(block)
         return
     path = Path(f"{manager.directory.name}.context.json") if output is None else output
     manager.export_to(path, overwrite=force)
@@ -190,21 +206,22 @@ def export(manager: ContextManager, output: Path | None, force: bool) -> None:
 
 
 @context.command("import", epilog="Example: cleveragents context import backup.json --name notes-restored")
-@click.argument("file", required=False, type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", required=False, type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--from-session", "id_", type=SessionId(), metavar="ID", help="Import this session instead.")
 @click.option("--name", type=ContextName(), metavar="NAME", help="The name to import it under.")
 @click.option("--force", is_flag=True, help="Replace the context if it is there; it becomes exactly what is imported.")
 def import_(file: Path | None, id_: str | None, name: str | None, force: bool) -> None:
     """Make a context of an exported FILE or of a session, under its old name or its id unless --name says another.
 
-    A file that is incomplete or was changed is refused, and one larger than 256 MiB.
+    '-' as the FILE is standard input. A file that is incomplete or was changed is refused.
     """
     from cleveragents.contexts import ContextManager
 
     if file is not None and id_ is None:
-        if not file.exists():
+        if file != Path("-") and not file.exists():
             raise ContextNotFoundError(f"there is no file {str(file)!r} to import")
-        manager = ContextManager.import_from(file, name, replace=force, on_damage=warn)
+        source = sys.stdin.buffer if file == Path("-") else file
+        manager = ContextManager.import_from(source, name, replace=force, on_damage=warn)
         imported = manager.name
     elif file is None and id_ is not None:
         imported = _from_session(id_, name, replace=force)

@@ -11,6 +11,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from cleveragents.config.fields import shown
+from cleveragents.disk.files import read_file
 from cleveragents.values.text import clean_text
 
 if TYPE_CHECKING:
@@ -91,8 +92,7 @@ def _kind(value: object) -> str:
 
 def _read_text(path: FilePath) -> str:
     try:
-        with path.open("rb") as file:
-            content = file.read(MAX_BYTES + 1)
+        content = read_file(path, MAX_BYTES)
     except FileNotFoundError:
         raise UnreadableError("there is no such file") from None
     except IsADirectoryError:

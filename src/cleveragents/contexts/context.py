@@ -7,8 +7,9 @@ import math
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from cleveragents.contexts import transfer
 from cleveragents.contexts.context_folder import ContextFolder
@@ -18,6 +19,7 @@ from cleveragents.contexts.messages_file import (
     MESSAGES_FILE,
     Reading,
     append,
+    each_message,
     look_at_end,
     read_all,
     read_last,
@@ -36,8 +38,8 @@ from cleveragents.contexts.root import (
 from cleveragents.contexts.set_aside import damaged_file
 from cleveragents.contexts.state_file import STATE_FILE, ContextState
 from cleveragents.disk import locks
-from cleveragents.disk.export_file import write_export
-from cleveragents.disk.files import replace_file, storage_errors, sync_file, sync_folder
+from cleveragents.disk.export_file import write_export_pieces
+from cleveragents.disk.files import storage_errors, sync_file, sync_folder
 from cleveragents.disk.locks import TURN_WAIT, WRITE_WAIT
 from cleveragents.errors import (
     ContextBusyError,
@@ -50,7 +52,7 @@ from cleveragents.errors import (
 from cleveragents.values.json import dump_json, json_object, whole_number
 from cleveragents.values.merge import Removal, checked_removals, merged
 from cleveragents.values.names import context_name
-from cleveragents.values.text import terminal_text
+from cleveragents.values.text import indented, terminal_text
 
 
 class ContextManager:
@@ -154,10 +156,11 @@ class ContextManager:
         return self._read(lambda path: read_last(path, count))
 
     def formatted_history(self, include_metadata: bool = False, last: int | None = None) -> str:
-        """The conversation, or its ``last`` messages, as text for a terminal; times in UTC."""
+        """The conversation, or its ``last`` messages, as text for a terminal; times in UTC, further lines indented."""
         lines = []
         for message in self.messages if last is None else self.last_messages(last):
-            lines.append(f"[{message.timestamp:%Y-%m-%d %H:%M:%S} UTC] {message.role}: {message.text}")
+            text = indented(terminal_text(message.text))
+            lines.append(f"[{message.timestamp:%Y-%m-%d %H:%M:%S} UTC] {message.role}: {text}")
             if include_metadata and message.metadata:
                 lines.append(f"    metadata: {dump_json(message.metadata)}")
         return terminal_text("\n".join(lines))
@@ -228,12 +231,7 @@ class ContextManager:
         with self._folder.locked():
             refuse_unreadable(self._folder.messages_file, look_at_end(self._folder.messages_file))
             stored = self._folder.read_state()
-            if everything:
-                stored.state, stored.global_context, stored.metadata = {}, {}, {}
-            self._folder.replace_state(stored)
-            with storage_errors(self._folder.messages_file):
-                damaged_file(self._folder.messages_file).unlink(missing_ok=True)
-                replace_file(self._folder.messages_file, b"")
+            self._folder.clear(stored, everything=everything)
 
     def delete(self) -> None:
         """Remove the folder and everything in it, damaged or not; a symbolic link is removed, not followed."""
@@ -253,7 +251,9 @@ class ContextManager:
 
     def copy(self, new_name: str) -> ContextManager:
         """A new context with everything that is in this one. Raises ContextExistsError."""
-        return self._make(self._snapshot(), new_name, self._folder.root, self._told.listener)
+        state, messages = self._as_it_is()
+        with transfer.copied(state, messages, self._folder.root) as files:
+            return self._make(files, new_name, self._folder.root, self._told.listener)
 
     def damage(self) -> list[str]:
         """What ``repair`` would do, a sentence each; reads everything and changes nothing."""
@@ -293,16 +293,22 @@ class ContextManager:
 
     def export(self) -> dict[str, Any]:
         """Everything in the context as one JSON document with a checksum; see ``contexts.transfer``."""
-        return transfer.export_document(self._snapshot())
+        state, messages = self._as_it_is()
+        return transfer.export_document(transfer.Snapshot(self.name, state, list(messages)))
+
+    def export_pieces(self) -> Iterator[bytes]:
+        """The content of an export file, piece by piece, so that a long conversation needs little memory."""
+        state, messages = self._as_it_is()
+        return transfer.export_pieces(self.name, state, messages)
 
     def export_to(self, path: Path | str, *, overwrite: bool = False) -> None:
         """Write the export document to ``path``. A file that is there is kept unless ``overwrite``: StorageError."""
-        write_export(self.export(), Path(path), overwrite=overwrite)
+        write_export_pieces(self.export_pieces(), Path(path), overwrite=overwrite)
 
     @classmethod
     def import_from(
         cls,
-        path: Path | str,
+        path: Path | str | BinaryIO,
         name: str | None = None,
         root: Path | None = None,
         replace: bool = False,
@@ -311,34 +317,45 @@ class ContextManager:
     ) -> ContextManager:
         """The context ``name``, else the one the file names, made of an export; with ``replace`` exactly that.
 
+        ``path`` is a file's, or what is open for reading bytes, such as standard input.
+
         Raises ContextImportError before anything is written when the file is not a whole and unchanged export,
         and ContextExistsError when the name is taken.
         """
-        snapshot = transfer.read_export(Path(path))
-        return cls._make(snapshot, snapshot.name if name is None else name, root, on_damage, replace=replace)
+        root = contexts_root() if root is None else Path(root)
+        source = Path(path) if isinstance(path, str) else path
+        with transfer.imported(source, root) as (old_name, files):
+            return cls._make(files, old_name if name is None else name, root, on_damage, replace=replace)
 
     @classmethod
     def _make(
         cls,
-        snapshot: transfer.Snapshot,
+        files: transfer.Files,
         name: str,
-        root: Path | None,
+        root: Path,
         on_damage: Callable[[str], object] | None,
         *,
         replace: bool | None = None,
     ) -> ContextManager:
         name = context_name(name)
-        root = contexts_root() if root is None else Path(root)
-        create_context(root, name, transfer.files_of(snapshot), replace=replace)
+        create_context(root, name, files, replace=replace)
         return cls.open(name, root, on_damage=on_damage)
 
-    def _snapshot(self) -> transfer.Snapshot:
-        """Everything in the context as it is at one moment."""
+    def _as_it_is(self) -> tuple[ContextState, Iterator[ContextMessage]]:
+        """Everything in the context as it is at one moment; the messages are read while they are asked for."""
+        found = Reading()
+        messages = each_message(self._folder.messages_file, found)
         with locks.held_if_there(self._folder.lock, WRITE_WAIT):
             state = self._folder.read_state()
-            reading = read_all(self._folder.messages_file)
-        self._tell_problem(reading)
-        return transfer.Snapshot(self.name, state, reading.messages)
+            # Opens the file; what is added to it from now on is left out.
+            first = list(islice(messages, 1))
+        refuse_unreadable(self._folder.messages_file, found)
+        return state, chain(first, messages, self._told_at_the_end(found))
+
+    def _told_at_the_end(self, found: Reading) -> Iterator[ContextMessage]:
+        """No message: tells of what could not be read, when all has been read."""
+        self._tell_problem(found)
+        yield from ()
 
     # --- inside -----------------------------------------------------------------------------------------
 

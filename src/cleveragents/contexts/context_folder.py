@@ -10,10 +10,11 @@ from typing import TypeVar
 
 from cleveragents.contexts.messages_file import MESSAGES_FILE
 from cleveragents.contexts.root import folder_of, lock_of, locked
+from cleveragents.contexts.set_aside import damaged_file
 from cleveragents.contexts.state_file import STATE_FILE, ContextState, fingerprint, read_state
 from cleveragents.disk import locks
-from cleveragents.disk.files import replace_file, storage_errors
-from cleveragents.errors import ContextDamagedError, ContextError, ContextNotFoundError
+from cleveragents.disk.files import empty_file, is_disk_full, replace_file, storage_errors
+from cleveragents.errors import ContextDamagedError, ContextError, ContextNotFoundError, StorageError
 
 _T = TypeVar("_T")
 
@@ -64,6 +65,28 @@ class ContextFolder:
         with storage_errors(self.state_file):
             self.remove_temporary_files()
             replace_file(self.state_file, content)
+
+    def clear(self, state: ContextState, *, everything: bool) -> None:
+        """Take away the conversation, with ``everything`` the rest of ``state`` too. The caller holds the lock."""
+        if everything:
+            state.state, state.global_context, state.metadata = {}, {}, {}
+        damaged = damaged_file(self.messages_file)
+        try:
+            self.replace_state(state)
+            with storage_errors(self.messages_file):
+                damaged.unlink(missing_ok=True)
+                replace_file(self.messages_file, b"")
+        except StorageError as error:
+            if not is_disk_full(error):
+                raise
+            # On a full disk the conversation goes first: that needs no space, and makes some.
+            with storage_errors(self.messages_file):
+                empty_file(self.messages_file)
+                damaged.unlink(missing_ok=True)
+            state.revision -= 1
+            # Without space even then only the count of changes stays as it was, unless more was to be changed.
+            with contextlib.nullcontext() if everything else contextlib.suppress(StorageError):
+                self.replace_state(state)
 
     def remove_temporary_files(self) -> None:
         """Remove what a killed process left of a file it was replacing. The caller holds the lock."""

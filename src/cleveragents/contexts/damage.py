@@ -19,7 +19,15 @@ from cleveragents.errors import ContextDamagedError
 def unreadable(path: Path, error: OSError) -> ContextDamagedError:
     """The error for ``path``, which ``error`` kept from being read, with what helps in that case."""
     reason, advice = f"cannot be read: {error.strerror or error}", ""
-    if isinstance(error, FileNotFoundError):
+    if error.errno == errno.ELOOP and not path.is_symlink():
+        path, reason = path.parent, "is a link that leads nowhere"
+        advice = "'cleveragents context delete' removes it"
+    elif error.errno == errno.ELOOP:
+        reason, advice = (
+            "is a symbolic link, which is not followed within a context",
+            "put the file itself in its place",
+        )
+    elif isinstance(error, FileNotFoundError):
         if not path.parent.is_dir():
             path, reason = path.parent, "is a link that leads nowhere"
             advice = "'cleveragents context delete' removes it"
@@ -33,9 +41,26 @@ def unreadable(path: Path, error: OSError) -> ContextDamagedError:
     return ContextDamagedError(f"{path} {reason}{advice and '; '}{advice}")
 
 
-def no_message_readable(path: Path) -> ContextDamagedError:
+def no_message_readable(path: Path, *, utf_16: bool) -> ContextDamagedError:
     """The error for a conversation in which there is something, and none of it is a message."""
+    if utf_16:
+        return ContextDamagedError(f"{path} is UTF-16 text, of which nothing can be read; save it as UTF-8")
     return ContextDamagedError(f"nothing in {path} can be read; 'cleveragents context repair' can set it aside")
+
+
+def too_large(path: Path, limit: int) -> ContextDamagedError:
+    """The error for a ``context.json`` that is larger than one can be."""
+    return state_unreadable(path, f"it is larger than {limit // 2**20} MiB")
+
+
+def line_too_long(path: Path, limit: int) -> ContextDamagedError:
+    """The error for a conversation whose end is hidden by a line that is longer than a message can be."""
+    return ContextDamagedError(f"a line of {path} is {too_long(limit)}; 'cleveragents context repair' can set it aside")
+
+
+def too_long(limit: int) -> str:
+    """Why a line is no message, which is longer than ``limit``."""
+    return f"longer than {limit // 2**20} MiB"
 
 
 def state_unreadable(path: Path, reason: str) -> ContextDamagedError:

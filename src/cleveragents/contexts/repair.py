@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Container, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
 from cleveragents.contexts import damage
 from cleveragents.contexts.context_folder import ContextFolder
-from cleveragents.contexts.messages_file import sorted_out
+from cleveragents.contexts.messages_file import Reading, each_line, each_message
 from cleveragents.contexts.set_aside import damaged_file, set_aside
 from cleveragents.contexts.state_file import ContextState, read_state
-from cleveragents.disk.files import read_file, replace_file, storage_errors
+from cleveragents.disk.files import open_file, replace_file, storage_errors
 from cleveragents.errors import ContextDamagedError
+
+_BLOCK = 2**20
 
 
 def repair(folder: ContextFolder, *, really: bool) -> list[str]:
@@ -29,27 +33,49 @@ def repair(folder: ContextFolder, *, really: bool) -> list[str]:
 
 
 def _repair_messages(path: Path, *, really: bool) -> str | None:
-    data = _content(path)
-    if data is None:
+    reading, lines, size = Reading(), 0, 0
+    try:
+        for _ in each_message(path, reading, past_long_lines=True):
+            pass
+        size = path.stat().st_size
+    except (ContextDamagedError, FileNotFoundError):
+        if os.path.lexists(path):
+            raise
         if really:
             replace_file(path, b"")
         return damage.messages_missing(path.name)
-    reading = sorted_out(data)
-    broken = [line for line, _ in reading.bad_lines] + ([reading.torn] if reading.torn else [])
+    broken = {line.start: line.size for line in reading.bad_lines}
+    if reading.torn:
+        broken[size - len(reading.torn)] = len(reading.torn)
     if not broken:
         return None
     if reading.nothing_readable:
-        kept, broken = [], [data]
-        what = damage.all_messages_moved(path.name, len(data), damaged_file(path))
+        broken = {0: size}
+        what = damage.all_messages_moved(path.name, size, damaged_file(path))
     else:
-        gone = set(broken)
-        kept = [line for line in data.split(b"\n") if line.strip() and line not in gone]
-        size = sum(map(len, broken))
-        what = damage.lines_moved(path.name, len(broken), len(broken) + len(kept), size, damaged_file(path))
+        lines, moved = len(broken) + reading.count, sum(broken.values())
+        what = damage.lines_moved(path.name, len(broken), lines, moved, damaged_file(path))
     if really:
-        set_aside(path, broken)
-        replace_file(path, b"".join(line + b"\n" for line in kept))
+        for start, length in sorted(broken.items()):
+            set_aside(path, _piece(path, start, length))
+        replace_file(path, _readable_lines(path, broken) if reading.count else b"")
     return what
+
+
+def _readable_lines(path: Path, broken: Container[int]) -> Iterator[bytes]:
+    for start, line, _, _ in each_line(path, past_long_lines=True):
+        if line.strip() and start not in broken:
+            yield line + b"\n"
+
+
+def _piece(path: Path, start: int, size: int) -> Iterator[bytes]:
+    """A part of the file ``path``, in blocks, as a line."""
+    with os.fdopen(open_file(path, os.O_RDONLY, follow=False), "rb") as file:
+        file.seek(start)
+        while size > 0 and (block := file.read(min(size, _BLOCK))):
+            yield block
+            size -= len(block)
+    yield b"\n"
 
 
 def _repair_state(folder: ContextFolder, *, really: bool) -> str | None:
@@ -57,23 +83,25 @@ def _repair_state(folder: ContextFolder, *, really: bool) -> str | None:
     try:
         read_state(path)
     except ContextDamagedError:
-        data = _content(path)
+        size = _size(path)
     else:
         return None
     if really:
-        if data is not None:
-            set_aside(path, [data])
-        first = sorted_out(_content(folder.messages_file) or b"").messages[:1]
-        created_at = first[0].timestamp if first else datetime.now(UTC)
+        if size is not None:
+            set_aside(path, _piece(path, 0, size))
+        first = next(each_message(folder.messages_file, Reading(), past_long_lines=True), None)
+        created_at = first.timestamp if first else datetime.now(UTC)
         replace_file(path, ContextState(created_at=created_at, revision=1).as_bytes())
-    if data is None:
+    if size is None:
         return damage.state_missing(path.name)
-    return damage.state_moved(path.name, len(data), damaged_file(path))
+    return damage.state_moved(path.name, size, damaged_file(path))
 
 
-def _content(path: Path) -> bytes | None:
+def _size(path: Path) -> int | None:
+    """How large a file is that can be read; None when there is none."""
     try:
-        return read_file(path)
+        with os.fdopen(open_file(path, os.O_RDONLY, follow=False), "rb") as file:
+            return os.fstat(file.fileno()).st_size
     except FileNotFoundError:
         return None
     except OSError as error:

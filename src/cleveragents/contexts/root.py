@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from collections.abc import Iterator, Mapping
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,7 +58,36 @@ def list_contexts(root: Path | None = None) -> list[str]:
 def describe_contexts(root: Path | None = None) -> list[ContextInfo]:
     """What a list shows of each context, sorted by name; what it costs does not depend on their lengths."""
     root = contexts_root() if root is None else root
-    return [_describe(root, name) for name in list_contexts(root)]
+    named = [_describe(root, name) for name in list_contexts(root)]
+    return sorted([*named, *misnamed_folders(root)], key=lambda info: info.name)
+
+
+def misnamed_folders(root: Path) -> list[ContextInfo]:
+    """The folders whose names are none of contexts, which ``rename_folder`` mends; as a list shows them."""
+    found = []
+    for entry in sorted(_folders(root)):
+        why = _name_of(root, entry)
+        if isinstance(why, InvalidNameError):
+            problem = f"{why}; 'cleveragents context rename' gives it another name"
+            found.append(ContextInfo(_shown(entry), None, None, problem))
+    return found
+
+
+def rename_folder(root: Path, shown: str, new_name: str) -> bool:
+    """Give the folder that ``misnamed_folders`` shows as ``shown`` a name that one can have.
+
+    False when there is none; where several look the same it is the first. Raises ContextExistsError when the name is
+    taken.
+    """
+    wanted = unicodedata.normalize("NFC", shown)
+    for entry in sorted(_folders(root)):
+        looks_so = unicodedata.normalize("NFC", _shown(entry)) == wanted
+        if looks_so and isinstance(_name_of(root, entry), InvalidNameError):
+            with storage_errors(root / entry, "rename"), name_reserved(root, new_name, but=""):
+                (root / entry).rename(folder_of(root, new_name))
+                sync_folder(root)
+            return True
+    return False
 
 
 def is_context(root: Path, name: str) -> bool:
@@ -78,11 +108,13 @@ def is_context(root: Path, name: str) -> bool:
     return True
 
 
-def create_context(root: Path, name: str, files: Mapping[str, bytes], *, replace: bool | None = None) -> None:
+def create_context(
+    root: Path, name: str, files: Mapping[str, bytes | Iterable[bytes]], *, replace: bool | None = None
+) -> None:
     """Make the context ``name`` of ``files``, whole or not at all; with ``replace`` in place of one that is there.
 
     Raises ContextExistsError when the name is taken, or would be where case is ignored; unless ``replace`` is None,
-    it says that the context can be replaced.
+    it says that the context can be replaced. Raises ContextBusyError for one to replace that a run is using.
     """
     folder = folder_of(root, name)
     with storage_errors(folder):
@@ -96,7 +128,7 @@ def create_context(root: Path, name: str, files: Mapping[str, bytes], *, replace
                 for file, content in files.items():
                     replace_file(new / file, content)
                 if taken:
-                    with locked(lock_of(root, name), name):
+                    with _out_of_use(root, name), locked(lock_of(root, name), name):
                         _swap(new, folder)
                 else:
                     new.rename(folder)
@@ -161,6 +193,18 @@ def locked(path: Path, name: str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
+def _out_of_use(root: Path, name: str) -> Iterator[None]:
+    """Have no run use the context ``name`` inside the block. Raises ContextBusyError when one does."""
+    descriptor = locks.acquire(lock_of(root, name, "turn"), 0)
+    if descriptor is None:
+        raise ContextBusyError(f"context {name!r} is in use by a run, and is not replaced; try again when it has ended")
+    try:
+        yield
+    finally:
+        locks.release(descriptor)
+
+
+@contextlib.contextmanager
 def _root_locked(root: Path) -> Iterator[None]:
     descriptor = locks.acquire(root / _LOCKS / "~", WRITE_WAIT)
     if descriptor is None:
@@ -187,13 +231,44 @@ def _entries(root: Path) -> Iterator[os.DirEntry[str]]:
         raise StorageError(f"cannot read {root}: {error.strerror or error}") from error
 
 
-def _names(root: Path) -> Iterator[str]:
+def _folders(root: Path) -> Iterator[str]:
+    """The names of the folders that are contexts, or may be meant to be."""
     for entry in _entries(root):
-        with contextlib.suppress(UnicodeDecodeError, InvalidNameError):
-            name = context_name(os.fsencode(entry.name).decode())
-            is_folder = entry.is_symlink() or entry.is_dir()
-            if is_folder and (folder_of(root, name).name == entry.name or os.path.lexists(folder_of(root, name))):
-                yield name
+        if not entry.name.startswith(".") and (entry.is_symlink() or entry.is_dir()):
+            yield entry.name
+
+
+def _names(root: Path) -> Iterator[str]:
+    for entry in _folders(root):
+        name = _name_of(root, entry)
+        if isinstance(name, str):
+            yield name
+
+
+def _name_of(root: Path, entry: str) -> str | InvalidNameError:
+    """The name of the context in the folder ``entry``, or why it is none."""
+    try:
+        name = context_name(_shown(entry))
+    except InvalidNameError as error:
+        return error
+    folder = folder_of(root, name)
+    if folder.name == entry or _is_same(folder, root / entry):
+        return name
+    if _shown(entry) == name:
+        return InvalidNameError("the folder's name is not UTF-8")
+    return InvalidNameError("the folder's name is in decomposed Unicode, as other systems write it")
+
+
+def _is_same(folder: Path, other: Path) -> bool:
+    """Whether two names lead to one folder, as where the file system ignores how letters are composed."""
+    try:
+        return os.path.samestat(folder.lstat(), other.lstat())
+    except OSError:
+        return False
+
+
+def _shown(entry: str) -> str:
+    return os.fsencode(entry).decode(errors="replace")
 
 
 def _clash(root: Path, name: str, but: str | None = None) -> str | None:
@@ -263,9 +338,9 @@ def _describe(root: Path, name: str) -> ContextInfo:
     folder = folder_of(root, name)
     problem, size, updated_at = None, None, None
     try:
-        messages = (folder / MESSAGES_FILE).stat()
+        messages = (folder / MESSAGES_FILE).lstat()
         size = messages.st_size
-        changed = max(messages.st_mtime, (folder / STATE_FILE).stat().st_mtime)
+        changed = max(messages.st_mtime, (folder / STATE_FILE).lstat().st_mtime)
         updated_at = datetime.fromtimestamp(changed, UTC)
         read_state(folder / STATE_FILE)
         problem = look_at_end(folder / MESSAGES_FILE).problem

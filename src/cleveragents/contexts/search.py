@@ -9,7 +9,7 @@ from pathlib import Path
 
 from cleveragents.contexts.context import ContextManager
 from cleveragents.contexts.message import ContextMessage
-from cleveragents.contexts.root import list_contexts
+from cleveragents.contexts.root import contexts_root, list_contexts, misnamed_folders
 from cleveragents.errors import ContextError
 
 
@@ -34,6 +34,9 @@ def search_contexts(
     Of all, a context that cannot be read is told to ``on_damage`` and passed over; a named one raises its error.
     """
     wanted = _folded(text)
+    if name is None and on_damage is not None:
+        for folder in misnamed_folders(contexts_root() if root is None else root):
+            on_damage(f"context {folder.name!r}: {folder.problem}")
     for context in list_contexts(root) if name is None else [name]:
         try:
             messages = ContextManager.open(context, root, on_damage=on_damage).messages

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from cleveragents.disk.files import append_file
@@ -12,6 +13,6 @@ def damaged_file(path: Path) -> Path:
     return path.with_name(f"{path.name}.damaged")
 
 
-def set_aside(path: Path, pieces: list[bytes]) -> None:
-    """Keep ``pieces`` of the damaged file ``path``, each as a line; on disk when this returns."""
-    append_file(damaged_file(path), b"".join(piece + b"\n" for piece in pieces))
+def set_aside(path: Path, pieces: Iterable[bytes]) -> None:
+    """Keep ``pieces`` of the damaged file ``path``, as they are; on disk when this returns."""
+    append_file(damaged_file(path), pieces)

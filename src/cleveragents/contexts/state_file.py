@@ -21,6 +21,9 @@ STATE_FILE = "context.json"
 VERSION = 1
 SECTIONS = ("state", "global_context", "metadata")
 
+MAX_BYTES = 64 * 2**20
+"""The most that is read as a state, or stored as one: a neighbour's file may be of any size."""
+
 _HEAD_BYTES = 64
 
 
@@ -39,7 +42,7 @@ class ContextState:
     metadata: dict[str, Any] = field(default_factory=dict)
 
     def as_bytes(self) -> bytes:
-        """The file's content, laid out for people."""
+        """The file's content, laid out for people. Raises InvalidValueError when it is more than can be kept."""
         value = {
             "version": VERSION,
             "id": self.id,
@@ -47,13 +50,20 @@ class ContextState:
             "revision": self.revision,
             **{section: getattr(self, section) for section in SECTIONS},
         }
-        return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False).encode() + b"\n"
+        content = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False).encode() + b"\n"
+        if len(content) > MAX_BYTES:
+            raise InvalidValueError(
+                f"a context's state, global context and metadata take at most {MAX_BYTES // 2**20} MiB together"
+            )
+        return content
 
 
 def read_state(path: Path) -> ContextState:
     """The file's content. Raises ContextDamagedError when it cannot be read, ContextError when it is too new."""
     try:
-        return _state(load_record(read_file(path)))
+        if path.lstat().st_size > MAX_BYTES:
+            raise damage.too_large(path, MAX_BYTES)
+        return _state(load_record(read_file(path, MAX_BYTES, follow=False)))
     except OSError as error:
         raise damage.unreadable(path, error) from error
     except InvalidValueError as error:
@@ -68,7 +78,7 @@ def fingerprint(path: Path) -> tuple[int, int, bytes] | None:
     None when it cannot be read. Times are too coarse to do without the id: two files may be made within a tick.
     """
     try:
-        descriptor = open_file(path, os.O_RDONLY)
+        descriptor = open_file(path, os.O_RDONLY, follow=False)
     except OSError:
         return None
     try:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from cleveragents.conversation.content import CUT_OFF, NO_ANSWER, HistoryMessage, content_text
 from cleveragents.conversation.reserved import INTERRUPTED
+from cleveragents.values.text import indented
 
 HISTORY_MESSAGES = 10
 """How many of the last messages go into a prompt, unless the configuration says otherwise."""
@@ -24,7 +25,7 @@ def format_prompt(
     limit: int = HISTORY_MESSAGES,
     assistant_limit: int = HISTORY_ASSISTANT_CHARACTERS,
 ) -> str:
-    """``prompt`` after the last ``limit`` of ``messages``, oldest first, each with its role.
+    """``prompt`` after the last ``limit`` of ``messages``, oldest first, each with its role, further lines indented.
 
     An assistant's message longer than ``assistant_limit`` characters is cut there and marked with ``…``. A
     question that got no answer, because its run failed or was ended, is marked so that nobody takes it for open;
@@ -45,7 +46,7 @@ def format_prompt(
             text = text[:assistant_limit] + "…"
         if message.metadata.get(INTERRUPTED):
             text += f" {CUT_OFF}"
-        lines.append(f"{message.role}: {text}")
+        lines.append(f"{message.role}: {indented(text)}")
         if message.role == "user" and (following is None or following.role == "user"):
             lines.append(f"assistant: {NO_ANSWER}")
     return "\n".join([*lines, "", prompt])

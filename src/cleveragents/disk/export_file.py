@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,11 @@ def write_export(document: dict[str, Any], path: Path, *, overwrite: bool) -> No
 
     Raises StorageError when the disk refuses, for what is no file, and for one that is there unless ``overwrite``.
     """
-    content = export_bytes(document)
+    write_export_pieces([export_bytes(document)], path, overwrite=overwrite)
+
+
+def write_export_pieces(pieces: Iterable[bytes], path: Path, *, overwrite: bool) -> None:
+    """As ``write_export``, of a document that comes in pieces."""
     if path.is_dir():
         raise StorageError(f"cannot export to {path}: it is a folder; give a file name")
     if not path.parent.is_dir():
@@ -28,11 +33,11 @@ def write_export(document: dict[str, Any], path: Path, *, overwrite: bool) -> No
     with storage_errors(path):
         if not overwrite:
             try:
-                create_file(path, content)
+                create_file(path, pieces)
             except FileExistsError:
                 raise StorageError(f"{path} exists already and is kept; use another name, or --force") from None
             return
         target = path.resolve()
         if target.exists() and not target.is_file():
             raise StorageError(f"cannot export to {path}: it is not a regular file")
-        replace_file(target, content)
+        replace_file(target, pieces)

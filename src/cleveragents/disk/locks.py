@@ -28,20 +28,20 @@ WRITE_WAIT = 30.0
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
 
 
-def acquire(path: Path, wait: float, cancelled: threading.Event | None = None) -> int | None:
+def acquire(path: Path, wait: float, cancelled: threading.Event | None = None, *, follow: bool = False) -> int | None:
     """A descriptor that holds the lock file ``path``, made if missing; None when it is taken for ``wait`` seconds.
 
     Setting ``cancelled`` ends the waiting at once: None, even if the lock came free at that moment. Two callers exclude
     each other even within one process; ``release`` may be called in another thread than this. Raises OSError when the
-    file cannot be made or opened.
+    file cannot be made or opened; a symbolic link in its place is refused unless ``follow``.
     """
     deadline = time.monotonic() + wait
     while True:
         try:
-            descriptor = open_file(path, os.O_RDWR, create=True)
+            descriptor = open_file(path, os.O_RDWR, create=True, follow=follow)
         except FileNotFoundError:
             make_folder(path.parent)
-            continue
+            descriptor = open_file(path, os.O_RDWR, create=True, follow=follow)
         try:
             if not _lock(descriptor, deadline, cancelled):
                 os.close(descriptor)
@@ -77,7 +77,7 @@ def held_if_there(path: Path, wait: float) -> Iterator[None]:
     """Hold the lock file ``path`` where there is one and it can be had; nothing is made, for callers who only read."""
     descriptor = None
     with contextlib.suppress(OSError):
-        descriptor = open_file(path, os.O_RDONLY)
+        descriptor = open_file(path, os.O_RDONLY, follow=False)
         _lock(descriptor, time.monotonic() + wait, None)
     try:
         yield

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Iterator
+from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 from cleveragents.config import HistoryConfig
@@ -10,6 +11,7 @@ from cleveragents.contexts import ContextManager
 from cleveragents.conversation.content import content_text
 from cleveragents.conversation.prompt import format_prompt
 from cleveragents.conversation.reserved import INTERRUPTED
+from cleveragents.errors import ContextNotFoundError
 from cleveragents.streams.router import RunResult
 from cleveragents.turns.partial_answer import PartialAnswer
 from cleveragents.turns.turn import Beginning, held_by
@@ -43,15 +45,27 @@ class ContextTurn:
 
     async def end(self, result: RunResult, changes: Changes) -> None:
         """See Turn."""
-        for output in result.outputs:
-            self._context.add_message("assistant", content_text(output))
-        self._save(changes)
+        with self._keeping():
+            for output in result.outputs:
+                self._context.add_message("assistant", content_text(output))
+            self._save(changes)
 
     async def break_off(self, error: BaseException, changes: Changes) -> None:  # noqa: ARG002 - whatever it was
         """See Turn."""
-        if self._partial.text:
-            self._context.add_message("assistant", self._partial.text, {INTERRUPTED: True})
-        self._save(changes)
+        with self._keeping():
+            if self._partial.text:
+                self._context.add_message("assistant", self._partial.text, {INTERRUPTED: True})
+            self._save(changes)
+
+    @contextmanager
+    def _keeping(self) -> Iterator[None]:
+        """Say of a context that was deleted during the run what that means for its answer."""
+        try:
+            yield
+        except ContextNotFoundError:
+            raise ContextNotFoundError(
+                f"the answer could not be kept: context {self._context.name!r} was deleted or replaced during the run"
+            ) from None
 
     def _save(self, changes: Changes) -> None:
         if changes:

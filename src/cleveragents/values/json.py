@@ -122,13 +122,32 @@ def dump_json(value: Any) -> str:
 def load_json(text: str | bytes) -> Any:
     """The value of JSON ``text``, bytes being UTF-8. Raises InvalidValueError for what is not JSON.
 
-    Refused as well: NaN, infinities, numbers too large for a float, and deep nesting.
+    Refused as well: NaN, infinities, numbers too large for a float, and deep nesting. A byte order mark is passed over.
     """
+    if isinstance(text, bytes) and text.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InvalidValueError("UTF-16 text; save it as UTF-8")
     try:
-        text = text if isinstance(text, str) else text.decode()
+        text = text if isinstance(text, str) else text.decode("utf-8-sig")
         return _decoder.decode(text)
     except RecursionError:
         raise InvalidValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+    except ValueError as error:
+        raise InvalidValueError(f"not JSON: {error}") from None
+
+
+def scan_json(text: str, start: int) -> tuple[Any, int] | None:
+    """The JSON value that begins at ``start`` of ``text``, and where it ends; None where there is no whole one.
+
+    Raises InvalidValueError for what ``load_json`` refuses, and for an object in which a key comes twice.
+    """
+    try:
+        return _scanner.raw_decode(text, start)
+    except json.JSONDecodeError:
+        return None
+    except RecursionError:
+        raise InvalidValueError(f"nested deeper than {MAX_DEPTH} levels") from None
+    except InvalidValueError:
+        raise
     except ValueError as error:
         raise InvalidValueError(f"not JSON: {error}") from None
 
@@ -145,6 +164,15 @@ def _refuse_constant(name: str) -> None:
     raise ValueError(f"{name} is not allowed")
 
 
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in value if keys.count(key) > 1)
+        raise InvalidValueError(f"the key {twice!r:.60} comes twice")
+    return value
+
+
 def _finite(digits: str) -> float:
     number = float(digits)
     if math.isinf(number):
@@ -155,3 +183,4 @@ def _finite(digits: str) -> float:
 # Made once: each costs as much as a short message.
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _decoder = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite)
+_scanner = json.JSONDecoder(parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_unique)

@@ -24,7 +24,7 @@ def context_name(name: str) -> str:
     """The stored form (NFC) of a context's name.
 
     Visible letters, marks and digits of any script, ``_ - .`` and inner spaces; at most 200 bytes of UTF-8; not
-    starting with a dot, not ending in a dot, no name reserved on Windows. Raises InvalidNameError.
+    starting with a dot or ``-``, not ending in a dot, no name reserved on Windows. Raises InvalidNameError.
     """
     if not isinstance(name, str):
         raise InvalidNameError(f"a context's name must be text, not {type(name).__name__}")
@@ -39,6 +39,8 @@ def context_name(name: str) -> str:
     if size > MAX_NAME_BYTES:
         raise InvalidNameError(f"context name {shown} is {size} bytes long; at most {MAX_NAME_BYTES} are allowed")
     _check_characters(stored, shown)
+    if stored[0] == "-":
+        raise InvalidNameError(f"context name {shown} may not start with '-', which is for options")
     if stored[0] == "." or stored[-1] == ".":
         raise InvalidNameError(f"context name {shown} may not start or end with a dot")
     if stored != stored.strip():

@@ -35,6 +35,17 @@ def _visible(match: re.Match[str]) -> str:
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004 - the width of the escape
 
 
+# Everything that str.splitlines takes for the end of a line, where more than such ends follow.
+_BREAKS = "\n\r\x0b\x0c\x1c-\x1e\x85\u2028\u2029"
+_LINE_END = re.compile(rf"(\r\n|[{_BREAKS}])(?=[^{_BREAKS}])")
+_INDENTATION = 6
+
+
+def indented(text: str) -> str:
+    """``text`` with every line but the first indented, so that none of them can pose as what stands around it."""
+    return _LINE_END.sub(rf"\1{' ' * _INDENTATION}", text)
+
+
 def optional_text(value: Any, what: str) -> str | None:
     """``value`` as text that is not blank, or None; ``what`` names it in the error."""
     if value is None:

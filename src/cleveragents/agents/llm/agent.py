@@ -91,6 +91,11 @@ class LLMAgent(LLMSettings):
         values = setting_values(self)
         # 0 is a temperature: only None stands for none given.
         if (override := context.get("temperature")) is not None:
+            try:
+                check_settings({"temperature": override})
+            except InvalidSettingError as error:
+                why = f"{error}; it comes from the global context, where it can be changed or removed"
+                raise llm_error(self.name, self.llm, why) from None
             values["temperature"] = override
         if values["max_tokens"] is None and is_local(self.llm):
             values["max_tokens"] = MAX_TOKENS

@@ -24,6 +24,7 @@ from pathlib import Path
 from cleveragents.agents.environment import environment_of_children
 from cleveragents.agents.llm.errors import llm_error
 from cleveragents.background import start
+from cleveragents.disk.files import read_file
 
 LOCAL = "local"
 GGUF = "gguf:"
@@ -90,11 +91,10 @@ def _weights(llm: str) -> Path:
         return _bundled_weights()
     try:
         path = Path(llm.removeprefix(GGUF)).expanduser()
-        with path.open("rb") as file:
-            magic = file.read(len(_MAGIC))
+        magic = read_file(path, len(_MAGIC))
     except (OSError, RuntimeError, ValueError) as error:
         raise _CannotServeError(f"cannot read the file: {getattr(error, 'strerror', None) or error}") from None
-    if magic != _MAGIC:
+    if not magic.startswith(_MAGIC):
         raise _CannotServeError("this is not a GGUF file")
     return path.resolve()
 

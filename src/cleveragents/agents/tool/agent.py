@@ -9,7 +9,7 @@ from cleveragents.agents.agent import Message, Reply
 from cleveragents.agents.events import ToolPrinted, tell
 from cleveragents.agents.tool.limits import MEMORY_LIMIT, SIZE_LIMIT, TIME_LIMIT, Limits
 from cleveragents.agents.tool.output import Printed
-from cleveragents.errors import CodeError, InvalidValueError, ToolError
+from cleveragents.errors import CodeError, InvalidSettingError, InvalidValueError, ToolError
 from cleveragents.values.json import dump_json, json_value
 from cleveragents.values.merge import difference
 from cleveragents.values.text import clean_text
@@ -63,6 +63,7 @@ class ToolAgent:
             }
             result, context = await run(self.code, variables, self._limits, printed)
             changes = difference(before, _mapping(context))
+            _check_temperature(changes.set)
         except (CodeError, InvalidValueError) as error:
             raise ToolError(self.name, str(error)) from None
         finally:
@@ -77,6 +78,18 @@ def _small(value: Any, name: str) -> Any:
     if len(dump_json(checked)) > SIZE_LIMIT:
         raise InvalidValueError(f"larger than {SIZE_LIMIT // 1_000_000} MB", name)
     return checked
+
+
+def _check_temperature(changes: Mapping[str, Any]) -> None:
+    """Refuse a temperature that no llm agent after this one could obey. Raises CodeError."""
+    if changes.get("temperature") is None:
+        return
+    from cleveragents.config.faults import check_settings
+
+    try:
+        check_settings({"temperature": changes["temperature"]})
+    except InvalidSettingError as error:
+        raise CodeError(f"the context's {error}") from None
 
 
 def _mapping(context: Any) -> dict[str, Any]:

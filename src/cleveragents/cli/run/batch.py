@@ -16,7 +16,7 @@ from cleveragents.cli.kit.progress_bar import counting_bar
 from cleveragents.cli.run.printers import Remarks
 from cleveragents.cli.run.progress import usage_line
 from cleveragents.conversation.usage import Usage
-from cleveragents.disk.files import storage_errors
+from cleveragents.disk.files import read_file, storage_errors
 
 if TYPE_CHECKING:
     from cleveragents.agents.events import Listener
@@ -83,4 +83,4 @@ def _read(source: Path) -> bytes:
     if str(source) == "-":
         return sys.stdin.buffer.read()
     with storage_errors(source, "read"):
-        return source.read_bytes()
+        return read_file(source)

@@ -188,9 +188,16 @@ def _prompt(argument: str | None) -> str:
 def _conversation(name: str | None) -> ContextManager | None:
     if name is None:
         return None
-    from cleveragents.contexts import ContextManager
+    from cleveragents.contexts import ContextManager, list_contexts
 
-    return ContextManager(name, on_damage=warn)
+    others = list_contexts()
+    context = ContextManager(name, on_damage=warn)
+    if others and context.name not in others:
+        from difflib import get_close_matches
+
+        near = get_close_matches(context.name, others, n=1)
+        say(f"context {context.name!r} is new{f'; did you mean {near[0]!r}?' if near else ''}")
+    return context
 
 
 def _sessions() -> SessionService:

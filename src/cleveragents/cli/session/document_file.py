@@ -13,14 +13,14 @@ from cleveragents.errors import SessionImportError
 
 def read(file: Path) -> bytes:
     """What is in the file, of standard input for ``-``; one byte more than is imported when there is too much."""
-    from cleveragents.disk.files import storage_errors
+    from cleveragents.disk.files import read_file, storage_errors
     from cleveragents.values.json import IMPORT_LIMIT
 
     if file == Path("-"):
         content = sys.stdin.buffer.read(IMPORT_LIMIT + 1)
     else:
-        with storage_errors(file, "read"), file.open("rb") as stream:
-            content = stream.read(IMPORT_LIMIT + 1)
+        with storage_errors(file, "read"):
+            content = read_file(file, IMPORT_LIMIT)
     return content.removeprefix(b"\xef\xbb\xbf")
 
 

@@ -7,6 +7,7 @@ import errno
 import importlib
 import os
 import random
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -169,11 +170,14 @@ class SqliteDatabase:
     def _stat(self) -> os.stat_result | None:
         """What the system says about the file; None when there is none."""
         try:
-            return self.path.stat()
+            found = self.path.stat()
         except FileNotFoundError:
             return None
         except OSError as error:
             raise SessionStorageError(f"cannot open the database {self.path}: {error.strerror}") from error
+        if stat.S_ISFIFO(found.st_mode) or stat.S_ISCHR(found.st_mode):
+            raise SessionStorageError(f"cannot open the database {self.path}: not a regular file")
+        return found
 
     def _prepare(self, *, create: bool) -> bool:
         if create:
@@ -260,12 +264,14 @@ class SqliteDatabase:
 
     def _copy(self, path: Path, *, replace: bool) -> None:
         """A copy of the database, whole or not at all, for its owner only."""
-        temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+        from tempfile import mkstemp
+
         with storage_errors(path, "write the backup"):
             if not replace and path.exists():
                 raise FileExistsError(errno.EEXIST, "there is a file of this name already", str(path))
-            temporary.unlink(missing_ok=True)
-            os.close(open_file(temporary, os.O_RDWR, create=True))
+            descriptor, name = mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+            os.close(descriptor)
+            temporary = Path(name)
             try:
                 source, target = self._connect(), self._driver.connect(temporary)
                 with contextlib.closing(source), contextlib.closing(target):
