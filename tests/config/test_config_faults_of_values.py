@@ -40,7 +40,7 @@ def test_c107_a_temperature_of_0_is_one_that_was_given(load, value):
     ("text", "fault"),
     [
         (ONE + "agentz: {}", "2: agentz: unknown key; did you mean agents?"),
-        (ONE + "path: x", "2: path: unknown key; expected name, agents, routes, context, hop_limit or history"),
+        (ONE + "path: x", "2: path: unknown key; expected name, agents, routes, context, hop_limit, limits or history"),
         (
             "agents: {a: {type: llm, llm: local,\n temprature: 1}}",
             "2: agents.a.temprature: unknown key; did you mean temperature?",

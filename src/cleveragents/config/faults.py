@@ -12,7 +12,7 @@ from cleveragents.config.checks import nearest
 from cleveragents.config.document import Document, Fault, Path
 from cleveragents.config.fields import COMPLAINT, Section, looks_like_key, shown
 from cleveragents.config.llm_settings import LLMSettings
-from cleveragents.config.models import WHOLE, AppConfig, HistoryConfig, LLMAgentConfig, RouteConfig, ToolAgentConfig
+from cleveragents.config.models import WHOLE, AppConfig, LLMAgentConfig, RouteConfig, ToolAgentConfig
 from cleveragents.config.operators import OPERATORS
 from cleveragents.config.rules import REFUSED
 from cleveragents.errors import InvalidSettingError
@@ -111,8 +111,8 @@ def unknown_key(location: Path) -> str:
         model = _section(OPERATORS[str(location[_STEP])], location[_STEP + 1 : -1])
     elif location[0] == "routes":
         model = RouteConfig
-    elif location[0] == "history":
-        model = _section(HistoryConfig, location[1:-1])
+    elif location[0] in {"history", "limits"}:
+        model = _section(AppConfig, location[:-1])
     known = [field.serialization_alias or name for name, field in model.model_fields.items() if not field.exclude]
     return f"unknown key; {nearest(str(location[-1]), known)}"
 

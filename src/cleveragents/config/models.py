@@ -175,6 +175,19 @@ class HistoryConfig(Section):
     )
 
 
+class LimitsConfig(Section):
+    """What all steps of a run may put out together. A run that reaches a limit ends, and keeps what came before."""
+
+    messages: int = Field(
+        default=100_000,
+        gt=0,
+        description="Messages: one for each output of a step, each copy that a split makes, and each error.",
+    )
+    bytes: int = Field(
+        default=256_000_000, gt=0, description="Bytes of all that steps put out, and add to the global context."
+    )
+
+
 class AppConfig(Section):
     """A network of agents: what a configuration file says, checked as a whole."""
 
@@ -198,6 +211,9 @@ class AppConfig(Section):
     )
     hop_limit: int = Field(
         default=HOP_LIMIT, gt=0, description="How many routes one message may pass, where routes form a loop."
+    )
+    limits: LimitsConfig = Field(
+        default=LimitsConfig(), description="How much all steps of a run may put out together."
     )
     history: HistoryConfig = Field(
         default=HistoryConfig(), description="How much of a conversation is put before a new prompt."

@@ -43,8 +43,8 @@ class ContextTurn:
 
     async def end(self, result: RunResult, changes: Changes) -> None:
         """See Turn."""
-        for output in result.outputs:
-            self._context.add_message("assistant", content_text(output))
+        for message in result.distinct_messages:
+            self._context.add_message("assistant", content_text(message.output))
         self._save(changes)
 
     async def break_off(self, error: BaseException, changes: Changes) -> None:  # noqa: ARG002 - whatever it was

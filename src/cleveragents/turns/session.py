@@ -116,7 +116,7 @@ class SessionTurn:
 
     async def end(self, result: RunResult, changes: Changes) -> None:
         """See Turn. Of an answer, the steps that are stored already are left out."""
-        drafts = [draft for output in result.messages if (draft := self._answer(output)) is not None]
+        drafts = [draft for output in result.distinct_messages if (draft := self._answer(output)) is not None]
         await self._finished(lambda: self._store(drafts, changes))
 
     async def break_off(self, error: BaseException, changes: Changes) -> None:
