@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
 from cleveragents.config.checks import nearest
-from cleveragents.config.document import Document, Fault, Path
+from cleveragents.config.document import Document
 from cleveragents.config.fields import COMPLAINT, Section, looks_like_key, shown
 from cleveragents.config.llm_settings import LLMSettings
 from cleveragents.config.models import WHOLE, AppConfig, LLMAgentConfig, RouteConfig, ToolAgentConfig
 from cleveragents.config.operators import OPERATORS
 from cleveragents.config.rules import REFUSED
+from cleveragents.config.yaml_nodes import Fault, Path
 from cleveragents.errors import InvalidSettingError
 
 if TYPE_CHECKING:
@@ -72,9 +74,10 @@ def check_settings(values: Mapping[str, Any]) -> None:
         raise InvalidSettingError(f"{detail['loc'][0]} {_said(detail)}") from None
 
 
-def model_faults(error: ValidationError, document: Document) -> list[Fault]:
-    """The faults of ``document`` that ``error`` is about, but for those that ``checks.whole_faults`` reports."""
-    return [_fault(detail, document) for detail in error.errors(include_url=False) if detail["type"] != WHOLE]
+def model_faults(error: ValidationError, document: Document, most: int) -> list[Fault]:
+    """Faults of ``document`` that ``error`` is about, the first ``most``; not those of ``checks.whole_faults``."""
+    details = (detail for detail in error.errors(include_url=False) if detail["type"] != WHOLE)
+    return [_fault(detail, document) for detail in islice(details, most)]
 
 
 def _fault(detail: ErrorDetails, document: Document) -> Fault:

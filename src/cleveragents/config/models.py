@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -44,6 +45,9 @@ from cleveragents.values.names import actor_name
 
 WHOLE = "whole"
 """Type of an error that ``checks.whole_faults`` reports too, with its exact place."""
+
+_TOLD_IN_PYTHON = 20
+"""Faults of a whole configuration that its model tells; ``load_config`` tells more, each with its line."""
 
 HOP_LIMIT = 25
 """Routes of a loop that a message may enter, unless it is said otherwise."""
@@ -230,7 +234,8 @@ class AppConfig(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        faults = [f"{'.'.join(map(str, path))}: {text}" for path, text in whole_faults(self.model_dump(by_alias=True))]
+        first = islice(whole_faults(self.model_dump(by_alias=True)), _TOLD_IN_PYTHON)
+        faults = [f"{'.'.join(map(str, path))}: {text}" for path, text in first]
         if faults:
             raise PydanticCustomError(WHOLE, "{reason}", {"reason": "; ".join(faults)})
         return self
