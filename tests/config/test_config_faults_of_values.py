@@ -75,7 +75,7 @@ def test_an_unknown_key_is_told_the_nearest_known_one(faults, text, fault):
 @pytest.mark.parametrize(
     ("agent", "fault"),
     [
-        ("{type: lm, llm: local, x: 1}", "agents.a.type: 'lm' is no type of agent; expected llm or tool"),
+        ("{type: lm, llm: local}", "agents.a.type: 'lm' is no type of agent; expected llm or tool"),
         ("{type: [llm]}", "agents.a.type: a list is no type of agent; expected llm or tool"),
         ("{type: }", "agents.a.type: nothing is no type of agent; expected llm or tool"),
         ("{llm: local}", "agents.a.type: is missing; expected llm or tool"),

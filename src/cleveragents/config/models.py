@@ -30,6 +30,7 @@ from cleveragents.config.fields import (
     Parameter,
     Section,
     Sources,
+    Template,
     Text,
     VariableName,
     as_tuple,
@@ -77,7 +78,7 @@ class LLMAgentConfig(Section, LLMSettings, _FirstKeys):
         description="provider:model (such as openai:gpt-5-mini), local for the built-in small llm, or "
         "gguf:/path/to/file.gguf."
     )
-    system_prompt: Text = Field(
+    system_prompt: Template = Field(
         default="", description="What the llm is told first; {{ context.key }} shows a value of the global context."
     )
     base_url: BaseURL | None = Field(

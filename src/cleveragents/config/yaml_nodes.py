@@ -99,6 +99,8 @@ def _explanation(error: Any) -> str:
         return "a second document begins here; expected one document in a file"
     if problem.startswith("found undefined alias"):
         return f"not YAML: {problem.removeprefix('found ')}; an anchor must come before its aliases"
+    if problem.startswith("mapping values are not allowed"):
+        return "not YAML: a ': ' stands in a value that is not quoted; quote it, or begin a block with |"
     if "'\\t'" in problem:
         return "not YAML: a tab stands where only spaces may; indent with spaces"
     if problem.startswith(("expected '<document start>'", "expected <block end>")):
