@@ -58,10 +58,10 @@ def test_reading_a_template_ends(prompt):
     assert template_fault(prompt)
 
 
-def test_a_filter_that_is_not_there_is_told():
-    reason, line = template_fault("one\n{{ context.a | markdown }}")
+def test_a_filter_that_is_not_there_is_told(faults):
+    (line,) = faults("agents: {a: {type: llm, llm: local, system_prompt: '{{ context.a | markdown }}'}}")
 
-    assert (reason.partition(";")[0], line) == ("there is no filter 'markdown'", 2)
+    assert line.startswith("1: agents.a.system_prompt: there is no filter 'markdown'; there are capitalize, d, default")
 
 
 def test_an_unquoted_colon_is_told_how_to_write(faults):

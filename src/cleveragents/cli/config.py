@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cleveragents.cli.exit_codes import ExitCode
+from cleveragents.cli.kit.command_group import CommandGroup
 from cleveragents.cli.kit.output import say, show
 from cleveragents.errors import ConfigError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from cleveragents.config import AppConfig
 
 
-@click.group(epilog="Example: cleveragents config validate assistant.yaml")
+@click.group(cls=CommandGroup, epilog="Example: cleveragents config validate assistant.yaml")
 def config() -> None:
     """Check configuration files; show or draw one; print their JSON Schema."""
 
