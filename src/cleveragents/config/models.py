@@ -173,6 +173,12 @@ class HistoryConfig(Section):
     assistant_characters: int = Field(
         default=HISTORY_ASSISTANT_CHARACTERS, gt=0, description="Where an assistant's message is cut, in characters."
     )
+    form: Literal["text", "messages"] = Field(
+        default="text",
+        validation_alias="as",
+        serialization_alias="as",
+        description="How a context's messages are sent: text before the prompt, or messages with roles of their own.",
+    )
     window: WindowConfig | None = Field(
         default=None,
         description="How much of a session goes to the first llm agent; without it, what that llm can hold.",

@@ -95,6 +95,10 @@ class SessionTurn:
         with self._noting():
             return await asyncio.wrap_future(background.start(read))
 
+    def composed(self, prompt: str) -> str:
+        """See Conversation. What was said before has roles of its own."""
+        return prompt
+
     async def keep(self, agent: str, step: Step) -> None:
         """See Conversation."""
         calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in step.calls]
