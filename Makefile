@@ -34,11 +34,12 @@ soak: $(FOR_TESTS)
 	SOAK=1 $(PYTEST) -m campaign
 
 # Everything: all tests, the campaigns in full, and what needs more than PyPI gives.
-test-all: $(FOR_TESTS) outside
+test-all: outside
 	SOAK=1 $(PYTEST) --override-ini "norecursedirs=.*"
 
-# Debian packages for tests/outside, where their commands are missing.
-outside:
+# For tests/outside: tools of their own, and Debian packages where their commands are missing.
+outside: $(FOR_TESTS)
+	@$(INSTALL) --group test-installation
 	@command -v node >/dev/null && command -v strace >/dev/null || $(if $(filter 0,$(shell id -u)),,sudo) \
 		sh -c 'apt-get update && apt-get install --yes --no-install-recommends nodejs strace'
 

@@ -10,6 +10,6 @@ step() {
 }
 
 rm -rf "$CLEVERAGENTS_HOME"
-step run examples/assistant.yaml "Remember the number 42." --context demo
-step run examples/assistant.yaml "Which number did I ask you to remember?" --context demo
+step run examples/assistant.yaml "The meeting is on Friday at ten." --context demo
+step run examples/assistant.yaml "On which day is the meeting?" --context demo
 step context show demo

@@ -12,8 +12,8 @@ def test_every_command_of_the_section_works_as_it_stands_there(tmp_path):
     (tmp_path / "assistant.yaml").write_text(CONFIG, encoding="utf-8")
     (block,) = page("sessions.md").section("From the command line").blocks("console")
     done = run_commands(block, tmp_path)
-    assert "user: Remember the number 42." in done.stdout
-    assert (tmp_path / "number.json").exists()
+    assert "user: The meeting is on Friday at ten." in done.stdout
+    assert (tmp_path / "meeting.json").exists()
     shown = set(re.findall(r"^\$ cleveragents session ([a-z-]+)", block, flags=re.MULTILINE))
     assert shown == COMMANDS.keys()
 
