@@ -43,12 +43,13 @@ outside: $(FOR_TESTS)
 	@command -v node >/dev/null && command -v strace >/dev/null || $(if $(filter 0,$(shell id -u)),,sudo) \
 		sh -c 'apt-get update && apt-get install --yes --no-install-recommends nodejs strace'
 
-# Lint, format, types, and which module may import which.
+# Lint, format, types, which module may import which, and known vulnerabilities where they can be looked up.
 check: $(FOR_CHECKS)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/python .ci/audit.py
 
 # Timings beside bare Python and beside peers, as ratios. Not part of the tests.
 bench: $(FOR_TESTS)

@@ -58,6 +58,7 @@ class CleverAgentsApp:
             self.config.network(),
             hop_limit=self.config.hop_limit,
             on_error=self.config.on_error,
+            limits=self.config.limits,
         )
 
     @property

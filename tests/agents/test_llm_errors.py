@@ -218,6 +218,14 @@ def test_without_a_key_the_providers_variable_is_named(monkeypatch, llm, variabl
 
 
 @pytest.mark.parametrize(
+    ("llm", "meant"),
+    [("opnai:gpt-5-mini", "openai:gpt-5-mini"), ("antropic:claude-x", "anthropic:claude-x"), ("ollma:x", "ollama:x")],
+)
+def test_a_mistyped_provider_is_told_the_nearest_one(llm, meant):
+    assert failure(LLMAgent("planner", llm)).endswith(f"no such provider; did you mean {meant}?")
+
+
+@pytest.mark.parametrize(
     "llm", ["nobody:x", "gpt-5-mini", "openai", "openai:", ":gpt-5", "", "test", "Local", "local:x"]
 )
 def test_an_llm_that_no_provider_has_is_told_what_a_name_looks_like(llm):

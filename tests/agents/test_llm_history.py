@@ -21,6 +21,9 @@ class Remembered:
     async def turns(self, _tokens):
         return [Turn("What is in a.txt?", (*self.steps, Step("I cannot say.")))] if self.steps else []
 
+    def composed(self, prompt):
+        return prompt
+
     async def keep(self, _agent, step):
         self.steps.append(step)
 

@@ -40,7 +40,7 @@ def test_c107_a_temperature_of_0_is_one_that_was_given(load, value):
     ("text", "fault"),
     [
         (ONE + "agentz: {}", "2: agentz: unknown key; did you mean agents?"),
-        (ONE + "path: x", "2: path: unknown key; expected name, agents, routes, context, hop_limit or history"),
+        (ONE + "path: x", "2: path: unknown key; expected name, agents, routes, context, hop_limit, limits or history"),
         (
             "agents: {a: {type: llm, llm: local,\n temprature: 1}}",
             "2: agents.a.temprature: unknown key; did you mean temperature?",
@@ -75,7 +75,7 @@ def test_an_unknown_key_is_told_the_nearest_known_one(faults, text, fault):
 @pytest.mark.parametrize(
     ("agent", "fault"),
     [
-        ("{type: lm, llm: local, x: 1}", "agents.a.type: 'lm' is no type of agent; expected llm or tool"),
+        ("{type: lm, llm: local}", "agents.a.type: 'lm' is no type of agent; expected llm or tool"),
         ("{type: [llm]}", "agents.a.type: a list is no type of agent; expected llm or tool"),
         ("{type: }", "agents.a.type: nothing is no type of agent; expected llm or tool"),
         ("{llm: local}", "agents.a.type: is missing; expected llm or tool"),

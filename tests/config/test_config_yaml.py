@@ -91,7 +91,10 @@ def test_an_endless_file_is_not_read_to_its_end():
     ("text", "fault"),
     [
         ("agents: {a: {\n", "2: not YAML: while parsing a flow"),
-        ("agents:\n  a: b: c\n", "2: not YAML: mapping values are not allowed here"),
+        (
+            "agents:\n  a: b: c\n",
+            "2: not YAML: a ': ' stands in a value that is not quoted; quote it",
+        ),
         ("agents:\n\ta: 1\n", "2: not YAML: a tab stands where only spaces may; indent with spaces"),
         ("  agents: 1\n routes: 2\n", "2: not YAML: this does not fit the lines above; check the indentation"),
         (

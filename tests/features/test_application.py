@@ -2,6 +2,7 @@ import pytest
 from pytest_bdd import given, parsers, scenarios, then, when
 
 from cleveragents import AppConfig, CleverAgentsApp, ContextManager
+from support.scripted_llm import says
 
 scenarios("application.feature")
 
@@ -17,9 +18,20 @@ def context(tmp_path):
     return ContextManager("talk", root=tmp_path)
 
 
+def repeats(exchange):
+    says(exchange.request["messages"][-1]["content"])(exchange)
+
+
+@pytest.fixture
+def llm(scripted_llm):
+    scripted_llm.always(repeats)
+    return scripted_llm
+
+
 @given("an application whose only agent repeats what reaches it", target_fixture="app")
-def app():
-    return CleverAgentsApp(echo())
+def app(llm):
+    agent = {"type": "llm", "llm": "openai:gpt-5-mini", "base_url": llm.url}
+    return CleverAgentsApp(AppConfig.model_validate({"agents": {"planner": agent}}))
 
 
 @given(parsers.parse("a context that holds {count:d} messages"))
@@ -35,8 +47,23 @@ def context_with_long_answer(context, length):
 
 
 @when("a new prompt is run on the context", target_fixture="seen")
-def run_prompt(app, context):
-    return app.run_sync(PROMPT, context=context).output
+def run_prompt(app, context, llm):
+    app.run_sync(PROMPT, context=context)
+    return llm.requests[-1]["messages"][-1]["content"]
+
+
+def test_history_goes_in_roles_of_its_own_where_the_file_says_so(context, llm):
+    agent = {"type": "llm", "llm": "openai:gpt-5-mini", "base_url": llm.url}
+    first = {"type": "tool", "code": "result = message.upper()"}
+    routes = {"r": {"from": "input", "through": ["first", "planner"], "to": "output"}}
+    config = {"agents": {"planner": agent, "first": first}, "routes": routes, "history": {"as": "messages"}}
+    app = CleverAgentsApp(AppConfig.model_validate(config))
+
+    app.run_sync("one", context=context)
+    app.run_sync("two", context=context)
+
+    sent = [(message["role"], message["content"]) for message in llm.requests[-1]["messages"]]
+    assert sent == [("user", "one"), ("assistant", "ONE"), ("user", "TWO")]
 
 
 @then("the agents see messages 6 to 15 with their roles, oldest first, and none before")

@@ -15,6 +15,8 @@ from reactivex.notification import Notification, OnCompleted, OnError, OnNext
 from reactivex.testing import Recorded, TestScheduler
 
 from cleveragents import Agent, Message
+from cleveragents.config import LimitsConfig
+from cleveragents.streams.budget import Budget
 from cleveragents.streams.live import LivePart, LiveRoute
 from cleveragents.streams.operators import OPERATORS
 from cleveragents.streams.parcel import Parcel
@@ -62,7 +64,9 @@ class Timeline:
         return stage
 
     def _state(self, agents: Mapping[str, Agent]) -> RunState:
-        state = RunState(agents, {}, {})
+        budget = Budget(LimitsConfig())
+        budget.grow()
+        state = RunState(agents, {}, {}, budget)
         state.clock = self.scheduler
         return state
 

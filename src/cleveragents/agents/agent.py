@@ -106,5 +106,8 @@ class Conversation(Protocol):
     async def turns(self, tokens: int) -> Sequence[Turn]:
         """The newest turns, oldest first, as many as the configuration says, else as fit into ``tokens``."""
 
+    def composed(self, prompt: str) -> str:
+        """``prompt`` as an llm is asked: with what was said before in front of it, where that is not in ``turns``."""
+
     async def keep(self, agent: str, step: Step) -> None:
         """Store calls of ``agent`` with their results; they are on disk when this returns."""

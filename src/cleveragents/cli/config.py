@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cleveragents.cli.exit_codes import ExitCode
+from cleveragents.cli.kit.command_group import CommandGroup
 from cleveragents.cli.kit.output import say, show
 from cleveragents.errors import ConfigError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from cleveragents.config import AppConfig
 
 
-@click.group(epilog="Example: cleveragents config validate assistant.yaml")
+@click.group(cls=CommandGroup, epilog="Example: cleveragents config validate assistant.yaml")
 def config() -> None:
     """Check configuration files; show or draw one; print their JSON Schema."""
 
@@ -26,19 +27,21 @@ def validate(files: tuple[Path, ...]) -> ExitCode:
     """Check each FILE, and name every fault with its line.
 
     Good files are named on stdout, faults go to stderr as FILE:LINE: key: what is wrong. The exit code is 2
-    when any file has one.
+    when any file has one. What is allowed and hardly meant, such as an agent in no route, is a warning there.
     """
-    from cleveragents.config import load_config
+    from cleveragents.config.load import load_with_doubts
 
     invalid = False
     for file in files:
         try:
-            loaded = load_config(file)
+            loaded, doubts = load_with_doubts(file)
         except ConfigError as error:
             invalid = True
             for fault in error.faults:
                 say(fault)
         else:
+            for doubt in doubts:
+                say(doubt)
             show(f"{file}: ok ({_count(len(loaded.agents), 'agent')}, {_count(len(loaded.network()), 'route')})")
     return ExitCode.WRONG_USAGE if invalid else ExitCode.DONE
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 import click
 
 from cleveragents.cli.kit.arguments import as_typed
+from cleveragents.cli.kit.command_group import CommandGroup
 from cleveragents.cli.kit.confirmation import confirm, yes_option
 from cleveragents.cli.kit.context_name import ContextName
 from cleveragents.cli.kit.options import export_options, format_option, last_option
@@ -44,7 +45,7 @@ def _pass_context(command: Callable[Concatenate[ContextManager, _P], _T]) -> Cal
     return opening
 
 
-@click.group(epilog="Example: cleveragents context show notes --last 5")
+@click.group(cls=CommandGroup, epilog="Example: cleveragents context show notes --last 5")
 def context() -> None:
     """Named contexts: conversations and their state, each in a folder of its own."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from cleveragents.cli.kit.command_group import CommandGroup
 from cleveragents.cli.kit.options import format_option
 from cleveragents.cli.kit.output import say, show, show_json
 
@@ -25,7 +26,7 @@ def _database() -> Iterator[Database]:
         yield database
 
 
-@click.group(epilog="Example: cleveragents db status")
+@click.group(cls=CommandGroup, epilog="Example: cleveragents db status")
 def db() -> None:
     """The database of sessions: CLEVERAGENTS_DATABASE_URL, else a SQLite file in the data home."""
 

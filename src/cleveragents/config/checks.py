@@ -25,7 +25,7 @@ Complaint = tuple[Path, str]
 _RESERVED = (INPUT, OUTPUT)
 _LISTED = 12
 """How many names a fault lists."""
-_COMPARED = 100
+_COMPARED = 64
 """How many characters of an unknown name are compared with how many known ones."""
 
 
@@ -52,7 +52,12 @@ def agents_to_run(agents: Mapping[str, Any]) -> list[str]:
 
 def until_fault(name: str, targets: Mapping[str, Iterable[str]]) -> str | None:
     """Why the route ``name`` can have no ``until``, by where each route leads; None when it can."""
-    back = {target: target == name or name in reached([target], targets) for target in targets[name]}
+    sources: dict[str, list[str]] = {source: [] for source in targets}
+    for source, named in targets.items():
+        for target in named:
+            sources.setdefault(target, []).append(source)
+    before = reached([name], sources)
+    back = {target: target in before for target in targets[name]}
     if not any(back.values()):
         return "nothing leads from this route back to it; remove until, or add the way back"
     if all(back.values()):
@@ -211,6 +216,7 @@ def _flow_faults(routes: Mapping[str, Any]) -> Iterator[Complaint]:
         for source in named:
             if source != INPUT:
                 targets[source].append(name)
+    targets = {name: list(dict.fromkeys(named)) for name, named in targets.items()}
     found = reached([name for name, named in sources.items() if INPUT in named], targets)
     if not found:
         yield ("routes",), "no route begins at input; write from: input in the first one"

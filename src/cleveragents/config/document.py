@@ -1,7 +1,7 @@
 """A YAML file as plain data, with the line of everything in it.
 
-The text is read into nodes by the YAML library and turned into data here, because here is where each value's
-line is still known, where double keys and foreign tags can be named, and where what aliases expand to is bounded.
+Nodes are turned into data here, because here is where each value's line is still known, where double keys and foreign
+tags can be named, and where what aliases expand to is bounded.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any
 
 from cleveragents.config.fields import shown
+from cleveragents.config.yaml_nodes import MAX_DEPTH, Fault, Node, Path, UnreadableError, compose
 from cleveragents.disk.files import read_file
 from cleveragents.values.text import clean_text
 
@@ -19,33 +20,10 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 1_000_000
 """The largest file that is read."""
-MAX_DEPTH = 50
-"""Levels of nesting."""
 MAX_REPEATED = 200_000
 """Values and characters that aliases repeat, all together."""
 
 _TAG = "tag:yaml.org,2002:"
-
-Path = tuple[str | int, ...]
-Node = Any
-"""A scalar, sequence or mapping node of the YAML library, told apart by ``id``."""
-
-
-@dataclass(frozen=True, slots=True)
-class Fault:
-    """Something wrong, at a line (0: the file as a whole) and a path of keys."""
-
-    line: int
-    path: Path
-    text: str
-
-
-class UnreadableError(Exception):
-    """A file out of which no data can be had; carries the one fault."""
-
-    def __init__(self, text: str, line: int = 0) -> None:
-        super().__init__(text)
-        self.fault = Fault(line, (), text)
 
 
 @dataclass
@@ -73,7 +51,7 @@ class Document:
 def read_document(path: FilePath) -> Document:
     """The document in the file ``path``. Raises UnreadableError."""
     text = _read_text(path)
-    root, yaml = _compose(text)
+    root, yaml = compose(text)
     if root is None or root.tag == _TAG + "null":
         raise UnreadableError("is empty; expected at least the key agents")
     document = Document()
@@ -112,50 +90,6 @@ def _read_text(path: FilePath) -> str:
         raise UnreadableError(
             f"is not UTF-8 text (byte 0x{content[error.start]:02x}); save it as UTF-8", line
         ) from None
-
-
-def _compose(text: str) -> tuple[Node | None, YAML]:
-    from ruamel.yaml import YAML
-    from ruamel.yaml.composer import MaxDepthExceededError
-    from ruamel.yaml.error import MarkedYAMLError
-    from ruamel.yaml.reader import ReaderError
-
-    yaml = YAML(typ="safe", pure=True)
-    yaml.max_depth = MAX_DEPTH
-    yaml.composer.warn_double_anchors = False
-    try:
-        return yaml.compose(text), yaml
-    except MaxDepthExceededError as error:
-        raise UnreadableError(f"is nested deeper than {MAX_DEPTH} levels", _error_line(error)) from None
-    except MarkedYAMLError as error:
-        raise UnreadableError(_explanation(error), _error_line(error)) from None
-    except ReaderError as error:
-        line = text.count("\n", 0, error.position) + 1
-        raise UnreadableError(
-            f"not YAML: the character U+{ord(text[error.position]):04X} is not allowed", line
-        ) from None
-
-
-def _error_line(error: Any) -> int:
-    mark = error.problem_mark or error.context_mark
-    return mark.line + 1 if mark else 0
-
-
-def _explanation(error: Any) -> str:
-    """The library's words, in ours where they speak of its inner workings."""
-    problem = " ".join(str(error.problem or "").split())
-    if "another document" in problem:
-        return "a second document begins here; expected one document in a file"
-    if problem.startswith("found undefined alias"):
-        return f"not YAML: {problem.removeprefix('found ')}; an anchor must come before its aliases"
-    if "'\\t'" in problem:
-        return "not YAML: a tab stands where only spaces may; indent with spaces"
-    if problem.startswith(("expected '<document start>'", "expected <block end>")):
-        return "not YAML: this does not fit the lines above; check the indentation"
-    context = " ".join(str(error.context or "").split())
-    if context and error.context_mark:
-        context += f" (from line {error.context_mark.line + 1})"
-    return f"not YAML: {context}, {problem}" if context else f"not YAML: {problem}"
 
 
 def _line(node: Node) -> int:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
 from cleveragents.config.checks import nearest
-from cleveragents.config.document import Document, Fault, Path
+from cleveragents.config.document import Document
 from cleveragents.config.fields import COMPLAINT, Section, looks_like_key, shown
 from cleveragents.config.llm_settings import LLMSettings
-from cleveragents.config.models import WHOLE, AppConfig, HistoryConfig, LLMAgentConfig, RouteConfig, ToolAgentConfig
+from cleveragents.config.models import WHOLE, AppConfig, LLMAgentConfig, RouteConfig, ToolAgentConfig
 from cleveragents.config.operators import OPERATORS
 from cleveragents.config.rules import REFUSED
+from cleveragents.config.yaml_nodes import Fault, Path
 from cleveragents.errors import InvalidSettingError
 
 if TYPE_CHECKING:
@@ -72,9 +74,17 @@ def check_settings(values: Mapping[str, Any]) -> None:
         raise InvalidSettingError(f"{detail['loc'][0]} {_said(detail)}") from None
 
 
-def model_faults(error: ValidationError, document: Document) -> list[Fault]:
-    """The faults of ``document`` that ``error`` is about, but for those that ``checks.whole_faults`` reports."""
-    return [_fault(detail, document) for detail in error.errors(include_url=False) if detail["type"] != WHOLE]
+def model_faults(error: ValidationError, document: Document, guessed: set[Path], most: int) -> list[Fault]:
+    """Faults of ``document`` that ``error`` is about, the first ``most``; not those of ``checks.whole_faults``.
+
+    Nothing is missing from the agents at ``guessed``, whose type is not known.
+    """
+    details = (
+        detail
+        for detail in error.errors(include_url=False)
+        if detail["type"] != WHOLE and not (detail["type"] == "missing" and detail["loc"][:2] in guessed)
+    )
+    return [_fault(detail, document) for detail in islice(details, most)]
 
 
 def _fault(detail: ErrorDetails, document: Document) -> Fault:
@@ -111,8 +121,8 @@ def unknown_key(location: Path) -> str:
         model = _section(OPERATORS[str(location[_STEP])], location[_STEP + 1 : -1])
     elif location[0] == "routes":
         model = RouteConfig
-    elif location[0] == "history":
-        model = _section(HistoryConfig, location[1:-1])
+    elif location[0] in {"history", "limits"}:
+        model = _section(AppConfig, location[:-1])
     known = [field.serialization_alias or name for name, field in model.model_fields.items() if not field.exclude]
     return f"unknown key; {nearest(str(location[-1]), known)}"
 
@@ -127,13 +137,26 @@ def _section(model: type[Section], keys: Path) -> type[Section]:
     return model
 
 
+def typed_agents(document: Document) -> tuple[dict[str, Any], list[Fault]]:
+    """The data of ``document`` with agents of no known type as what they seem to be, and the faults of their types.
+
+    So what else is wrong in such an agent is told as well.
+    """
+    agents, faults = document.data.get("agents"), []
+    if not isinstance(agents, dict):
+        return document.data, []
+    typed = dict(agents)
+    for name, agent in agents.items():
+        if isinstance(agent, dict) and not (isinstance(agent.get("type"), str) and agent["type"] in AGENT_TYPES):
+            path = ("agents", name, "type")
+            given = f"{shown(agent['type'])} is no type of agent" if path in document.lines else "is missing"
+            faults.append(Fault(document.line(path), path, f"{given}; expected {' or '.join(AGENT_TYPES)}"))
+            typed[name] = {**agent, "type": "tool" if "code" in agent else "llm"}
+    return {**document.data, "agents": typed}, faults
+
+
 def _wrong_member(path: Path, value: Any, document: Document) -> Fault:
-    """An agent of no known type, or a step of a route that is neither an agent's name nor an operator."""
-    if path[0] == "agents":
-        path = (*path, "type")
-        known = " or ".join(AGENT_TYPES)
-        given = f"{shown(value['type'])} is no type of agent" if path in document.lines else "is missing"
-        return Fault(document.line(path), path, f"{given}; expected {known}")
+    """A step of a route that is neither an agent's name nor an operator."""
     if isinstance(value, dict) and len(value) == 1:
         name = next(iter(value))
         path = (*path, name)

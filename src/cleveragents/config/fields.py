@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from pydantic_core import PydanticCustomError
 
 from cleveragents.config.rules import REFUSED, address_fault
+from cleveragents.config.templates import template_fault
 from cleveragents.values.text import clean_text
 
 NAME_PATTERN = "^[A-Za-z0-9_-]{1,64}$"
@@ -79,7 +80,15 @@ def _complain(reason: str, line: int = 0) -> NoReturn:
     raise PydanticCustomError(COMPLAINT, "{reason}", {"reason": reason, "line": line})
 
 
+def _template(text: str) -> str:
+    text = clean_text(text)
+    if fault := template_fault(text):
+        _complain(*fault)
+    return text
+
+
 Text = Annotated[str, AfterValidator(clean_text)]
+Template = Annotated[str, AfterValidator(_template)]
 
 # --- lists ----------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -29,6 +30,7 @@ from cleveragents.config.fields import (
     Parameter,
     Section,
     Sources,
+    Template,
     Text,
     VariableName,
     as_tuple,
@@ -44,6 +46,9 @@ from cleveragents.values.names import actor_name
 
 WHOLE = "whole"
 """Type of an error that ``checks.whole_faults`` reports too, with its exact place."""
+
+_TOLD_IN_PYTHON = 20
+"""Faults of a whole configuration that its model tells; ``load_config`` tells more, each with its line."""
 
 HOP_LIMIT = 25
 """Routes of a loop that a message may enter, unless it is said otherwise."""
@@ -73,7 +78,7 @@ class LLMAgentConfig(Section, LLMSettings, _FirstKeys):
         description="provider:model (such as openai:gpt-5-mini), local for the built-in small llm, or "
         "gguf:/path/to/file.gguf."
     )
-    system_prompt: Text = Field(
+    system_prompt: Template = Field(
         default="", description="What the llm is told first; {{ context.key }} shows a value of the global context."
     )
     base_url: BaseURL | None = Field(
@@ -168,10 +173,29 @@ class HistoryConfig(Section):
     assistant_characters: int = Field(
         default=HISTORY_ASSISTANT_CHARACTERS, gt=0, description="Where an assistant's message is cut, in characters."
     )
+    form: Literal["text", "messages"] = Field(
+        default="text",
+        validation_alias="as",
+        serialization_alias="as",
+        description="How a context's messages are sent: text before the prompt, or messages with roles of their own.",
+    )
     window: WindowConfig | None = Field(
         default=None,
         description="How much of a session goes to the first llm agent; without it, what that llm can hold.",
         json_schema_extra={"maxProperties": 1},
+    )
+
+
+class LimitsConfig(Section):
+    """What all steps of a run may put out together. A run that reaches a limit ends, and keeps what came before."""
+
+    messages: int = Field(
+        default=100_000,
+        gt=0,
+        description="Messages: one for each output of a step, each copy that a split makes, and each error.",
+    )
+    bytes: int = Field(
+        default=256_000_000, gt=0, description="Bytes of all that steps put out, and add to the global context."
     )
 
 
@@ -199,6 +223,9 @@ class AppConfig(Section):
     hop_limit: int = Field(
         default=HOP_LIMIT, gt=0, description="How many routes one message may pass, where routes form a loop."
     )
+    limits: LimitsConfig = Field(
+        default=LimitsConfig(), description="How much all steps of a run may put out together."
+    )
     history: HistoryConfig = Field(
         default=HistoryConfig(), description="How much of a conversation is put before a new prompt."
     )
@@ -214,7 +241,8 @@ class AppConfig(Section):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Self:
-        faults = [f"{'.'.join(map(str, path))}: {text}" for path, text in whole_faults(self.model_dump(by_alias=True))]
+        first = islice(whole_faults(self.model_dump(by_alias=True)), _TOLD_IN_PYTHON)
+        faults = [f"{'.'.join(map(str, path))}: {text}" for path, text in first]
         if faults:
             raise PydanticCustomError(WHOLE, "{reason}", {"reason": "; ".join(faults)})
         return self

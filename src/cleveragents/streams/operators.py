@@ -249,20 +249,24 @@ OPERATORS: dict[type[OperatorConfig], Callable[[Any, Stage], Operator]] = {
 
 def composed(settings: RouteConfig, route: LiveRoute, state: RunState) -> Operator:
     """All steps of a route as one operator; a modifier goes to the stage of the step before it."""
+
+    def takes(parcel: Parcel) -> bool:
+        return state.budget.takes(route.name, parcel)
+
     operators: list[Operator] = []
     stage = None
     for step in settings.through:
         if isinstance(step, str):
             on_error = state.on_error.get(step, settings.on_error)
             stage = Stage(state, route, step, is_agent=True, on_error=on_error)
-            operators.append(agent(step, stage))
+            operators += [agent(step, stage), ops.filter(takes)]
             continue
         kind: type[OperatorConfig] = type(step)
         if isinstance(step, ModifierConfig) and stage is not None:
             stage.modifiers.append(OPERATORS[kind](step, stage))
         else:
             stage = Stage(state, route, next(iter(kind.model_fields)), on_error=settings.on_error)
-            operators.append(OPERATORS[kind](step, stage))
+            operators += [OPERATORS[kind](step, stage), ops.filter(takes)]
     if settings.until is not None:
         # Nobody can stand in for the decision itself, so its failure is always reported.
         operators.append(until(settings.until, Stage(state, route, "until", on_error=FAIL)))

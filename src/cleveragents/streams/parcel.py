@@ -16,10 +16,11 @@ class Parcel:
     """A message under way, and the way it came. Treated as immutable; a plain class because one is made often.
 
     ``context`` is the global context as it was when the message was handed on. ``leaves`` is what an ``until`` at the
-    end of its route has found: whether it goes on outside of the loop.
+    end of its route has found: whether it goes on outside of the loop. ``weighed`` tells that the run has counted its
+    content, and is the one thing that changes.
     """
 
-    __slots__ = ("context", "hops", "leaves", "message", "path")
+    __slots__ = ("context", "hops", "leaves", "message", "path", "weighed")
 
     def __init__(
         self,
@@ -28,12 +29,15 @@ class Parcel:
         hops: int = 0,
         path: tuple[str, ...] = (),
         leaves: bool | None = None,
+        *,
+        weighed: bool = False,
     ) -> None:
         self.message = message
         self.context = context
         self.hops = hops
         self.path = path
         self.leaves = leaves
+        self.weighed = weighed
 
     def carrying(
         self,
@@ -50,12 +54,14 @@ class Parcel:
 
     def without_conversation(self) -> Parcel:
         """The same message, for agents that see it and nothing else."""
-        return Parcel(replace(self.message, conversation=None), self.context, self.hops, self.path, self.leaves)
+        message = replace(self.message, conversation=None)
+        return Parcel(message, self.context, self.hops, self.path, self.leaves, weighed=self.weighed)
 
     def bound(self, *, out: bool) -> Parcel:
         """The same message, on its way out of the loop, or back into it."""
-        return Parcel(self.message, self.context, self.hops, self.path, out)
+        return Parcel(self.message, self.context, self.hops, self.path, out, weighed=self.weighed)
 
     def entering(self, route: str) -> Parcel:
         """The same message, one hop further."""
-        return Parcel(self.message, self.context, self.hops + 1, (*self.path[1 - PATH_LENGTH :], route))
+        path = (*self.path[1 - PATH_LENGTH :], route)
+        return Parcel(self.message, self.context, self.hops + 1, path, weighed=self.weighed)

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cleveragents.agents.agent import Agent, Message
-from cleveragents.config.models import HOP_LIMIT, RouteConfig
+from cleveragents.config.models import HOP_LIMIT, LimitsConfig, RouteConfig
 from cleveragents.conversation.usage import Usage
 from cleveragents.errors import AgentError, NoOutputError, StreamError
+from cleveragents.streams.budget import Budget
 from cleveragents.streams.network import Network
 from cleveragents.streams.run import Run
 
@@ -35,6 +36,11 @@ class RunResult:
         """The last output, or None when there is none."""
         return self.outputs[-1] if self.outputs else None
 
+    @property
+    def distinct_messages(self) -> list[Message]:
+        """``messages``, with one that came to the output on several ways once, as it is kept in a conversation."""
+        return list({id(message): message for message in self.messages}.values())
+
 
 class StreamRouter:
     """Agents by name, and the routes that join them. It keeps nothing between runs, and may run several at once.
@@ -42,6 +48,7 @@ class StreamRouter:
     ``hop_limit`` is how many routes of a loop one message may enter. ``on_error`` says for some of the agents what
     becomes of a message on which they fail: fail, skip, or the name of the agent that is asked instead; for the
     others, their route says it. Raises ConfigError when a route, or ``on_error``, names what is not there.
+    ``limits`` bound what all steps of a run put out together.
     """
 
     def __init__(
@@ -51,9 +58,11 @@ class StreamRouter:
         *,
         hop_limit: int = HOP_LIMIT,
         on_error: Mapping[str, str] | None = None,
+        limits: LimitsConfig | None = None,
     ) -> None:
         self._agents = dict(agents)
         self._hop_limit = hop_limit
+        self._limits = limits or LimitsConfig()
         self.network = Network(routes, self._agents, on_error or {})
 
     async def run(self, message: Message) -> RunResult:
@@ -67,7 +76,7 @@ class StreamRouter:
 
     def start(self, context: Mapping[str, Any] | None = None) -> Run:
         """A run for many messages, which share ``context`` as the run's global context; see ``Run``."""
-        return Run(self.network, self._agents, context or {}, self._hop_limit)
+        return Run(self.network, self._agents, context or {}, self._hop_limit, Budget(self._limits))
 
 
 async def result_of(run: Run, message: Message) -> RunResult:

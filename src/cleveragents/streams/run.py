@@ -16,6 +16,7 @@ from reactivex.disposable import CompositeDisposable
 from cleveragents.agents.agent import Agent, Message
 from cleveragents.conversation.usage import Usage
 from cleveragents.errors import InvalidValueError, StreamError
+from cleveragents.streams.budget import Budget
 from cleveragents.streams.live import LiveNetwork, LiveRoute
 from cleveragents.streams.network import Network
 from cleveragents.streams.operators import composed
@@ -37,12 +38,18 @@ class Run:
     """
 
     def __init__(
-        self, network: Network, agents: Mapping[str, Agent], context: Mapping[str, Any], hop_limit: int
+        self,
+        network: Network,
+        agents: Mapping[str, Agent],
+        context: Mapping[str, Any],
+        hop_limit: int,
+        budget: Budget,
     ) -> None:
         self._network = network
         self._hop_limit = hop_limit
         self._live = LiveNetwork(network)
-        self._state = RunState(agents, network.on_error, context)
+        self._state = RunState(agents, network.on_error, context, budget)
+        self._budget = budget
         self._queue: deque[tuple[LiveRoute, Parcel]] = deque()
         self._subscriptions = CompositeDisposable()
 
@@ -75,29 +82,38 @@ class Run:
         """Pass ``messages`` through, and give outputs and errors in the order in which they come. To be called once.
 
         A message is taken when there is room for it, and none when all routes have had enough, so ``messages`` may
-        be long, or be made as it goes.
+        be long, or be made as it goes. When the run has put out more than it may, the last result is the error that
+        says so.
         """
         live, state, results = self._live, self._state, self._state.results
         for number, message in enumerate(messages, 1):
             self._take(message)
             self._drain()
-            while results or state.in_flight >= MAX_IN_FLIGHT:
+            while results or (state.in_flight >= MAX_IN_FLIGHT and not self._is_over):
                 if results:
                     yield results.popleft()
                 else:
                     await self._progress()
-            if not live.living:
-                return
+            if self._is_over:
+                break
             if not number % BREATH:
                 await asyncio.sleep(0)
-        live.close_input()
-        while True:
-            self._end_what_may()
-            while results:
-                yield results.popleft()
-            if not live.living:
-                return
-            await self._progress()
+        else:
+            live.close_input()
+            while True:
+                self._end_what_may()
+                while results:
+                    yield results.popleft()
+                if self._is_over:
+                    break
+                await self._progress()
+        if self._budget.exceeded is not None:
+            yield self._budget.exceeded
+
+    @property
+    def _is_over(self) -> bool:
+        """Whether nothing more may come: all routes have ended, or the run has put out more than it may."""
+        return not self._live.living or self._budget.exceeded is not None
 
     def why_nothing(self) -> str:
         """Where the messages of a run without any output ended."""
@@ -105,11 +121,17 @@ class Run:
 
     def _subscribe(self, route: LiveRoute) -> None:
         """Let what comes out of ``route`` go on to where it leads."""
-        through = composed(self._network.routes[route.name], route, self._state)
+        settings = self._network.routes[route.name]
+        through = composed(settings, route, self._state)
+        counted = 1 if settings.through else 0
 
         def passed(parcel: Parcel) -> None:
             route.left += 1
             targets, to_output = route.ways[parcel.leaves]
+            # What a step has put out is counted; what a split makes of it is not, nor what passes no step at all.
+            copies = len(targets) + to_output
+            if copies > counted and not self._budget.takes(route.name, parcel, copies - counted):
+                return
             for target in targets:
                 self._queue.append((target, parcel))
             if to_output:
@@ -126,6 +148,7 @@ class Run:
 
     def _take(self, message: Message) -> None:
         """Put ``message`` at the beginning of every route that begins at the input."""
+        self._budget.grow()
         try:
             content = json_value(message.content, "message")
         except InvalidValueError as error:
@@ -135,14 +158,14 @@ class Run:
             return
         if content is not message.content:
             message = replace(message, content=content)
-        parcel = Parcel(message, self._state.context)
+        parcel = Parcel(message, self._state.context, weighed=True)
         for route in self._live.inputs:
             self._queue.append((route, parcel))
 
     def _drain(self) -> None:
         """Hand on what is queued. Routes are joined by a queue, not by calls, so that a loop needs no stack."""
         queue = self._queue
-        while queue:
+        while queue and self._budget.exceeded is None:
             route, parcel = queue.popleft()
             if route.part.loop:
                 if route.ended or parcel.hops >= self._hop_limit:
@@ -165,7 +188,7 @@ class Run:
     def _end_what_may(self) -> None:
         """Tell routes that nothing more comes, so that operators give out what they keep for the end."""
         self._drain()
-        while (route := self._live.next_to_end()) is not None:
+        while self._budget.exceeded is None and (route := self._live.next_to_end()) is not None:
             route.ended = True
             route.subject.on_completed()
             self._drain()

@@ -16,6 +16,7 @@ from cleveragents.agents.agent import Agent, Message
 from cleveragents.agents.events import AgentEvent, current_listener, listening
 from cleveragents.conversation.usage import Usage
 from cleveragents.errors import AgentError, StreamError
+from cleveragents.streams.budget import Budget
 from cleveragents.streams.parcel import Parcel
 from cleveragents.values.json import json_object
 from cleveragents.values.merge import Removal, merged
@@ -32,14 +33,18 @@ class RunState:
     ``on_error`` is what each agent says of messages on which it fails. ``context`` is the global context as it is
     now, replaced at each change and never changed in place. ``in_flight`` is the number of messages that wait for
     agents and expressions, ``tasks`` is what they wait for, and ``results`` is what has come out of the network.
+    ``budget`` is what may still come out of steps.
     """
 
     clock: abc.SchedulerBase
     scope: contextvars.Context
 
-    def __init__(self, agents: Mapping[str, Agent], on_error: Mapping[str, str], context: Mapping[str, Any]) -> None:
+    def __init__(
+        self, agents: Mapping[str, Agent], on_error: Mapping[str, str], context: Mapping[str, Any], budget: Budget
+    ) -> None:
         self.agents = agents
         self.on_error = on_error
+        self.budget = budget
         self.context: Mapping[str, Any] = json_object(context, "context")
         self.usages: dict[str, Usage] = {}
         self.in_flight = 0
@@ -59,6 +64,7 @@ class RunState:
     def change(self, changes: Mapping[str, Any], removed: Sequence[Removal]) -> None:
         """Merge what an agent did to the global context into it."""
         if changes or removed:
+            self.budget.weigh(changes)
             self.context = merged(self.context, changes, removed)
 
     def count(self, usage: Usage | None) -> None:
@@ -69,7 +75,8 @@ class RunState:
 
     def report(self, error: Failure) -> None:
         """Give ``error`` out as what came of a message."""
-        self.results.append(error)
+        if self.budget.takes_error(error.route):
+            self.results.append(error)
 
     def tell(self, event: AgentEvent) -> None:
         """Pass ``event`` on to whoever listens; a listener that fails is reported once, and the run goes on."""

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
 from cleveragents.config import HistoryConfig
 from cleveragents.contexts import ContextManager
-from cleveragents.conversation.content import content_text
+from cleveragents.conversation.content import HistoryMessage, content_text
 from cleveragents.conversation.prompt import format_prompt
 from cleveragents.conversation.reserved import INTERRUPTED
+from cleveragents.conversation.transcript import Step, Turn, Window, turns_of
 from cleveragents.errors import ContextNotFoundError
 from cleveragents.streams.router import RunResult
 from cleveragents.turns.partial_answer import PartialAnswer
@@ -29,25 +30,50 @@ class ContextTurn:
         self._context = context
         self._history = history
         self._partial = answer
+        self._prompt = ""
+        self._recent: Sequence[HistoryMessage] = ()
 
     def held(self, wait: float) -> AbstractAsyncContextManager[None]:
         """See Turn."""
         return held_by(lambda cancelled: self._context.turn(wait, cancelled=cancelled))
 
     async def begin(self, prompt: str, config: Path | None) -> Beginning:  # noqa: ARG002 - a context remembers no file
-        """See Turn. The text is the composed prompt: what was said before, then the prompt."""
+        """See Turn. Llm agents put what was said before in front of the prompt, or are sent it in roles of its own."""
         limits = self._history
         recent = self._context.last_messages(limits.messages)
         kept = self._context.global_context
         self._context.add_message("user", prompt)
-        text = format_prompt(prompt, recent, limit=limits.messages, assistant_limit=limits.assistant_characters)
-        return Beginning(text, kept)
+        self._prompt, self._recent = prompt, recent
+        return Beginning(prompt, kept, conversation=self)
+
+    async def turns(self, tokens: int) -> Sequence[Turn]:
+        """See Conversation. Nothing, unless history goes in roles of its own."""
+        if self._history.form != "messages":
+            return []
+        from cleveragents.conversation.message import MessageDraft
+
+        drafts = [
+            MessageDraft(message.role, text, metadata=dict(message.metadata))
+            for message in self._recent
+            if message.role in {"user", "assistant"} and (text := content_text(message.content)).strip()
+        ]
+        return Window(tokens=tokens).newest(turns_of(drafts, self._prompt))
+
+    def composed(self, prompt: str) -> str:
+        """See Conversation. What was said before, as text in front of ``prompt``."""
+        limits = self._history
+        if limits.form == "messages":
+            return prompt
+        return format_prompt(prompt, self._recent, limit=limits.messages, assistant_limit=limits.assistant_characters)
+
+    async def keep(self, agent: str, step: Step) -> None:
+        """See Conversation. A context keeps no calls of tools."""
 
     async def end(self, result: RunResult, changes: Changes) -> None:
         """See Turn."""
         with self._keeping():
-            for output in result.outputs:
-                self._context.add_message("assistant", content_text(output))
+            for message in result.distinct_messages:
+                self._context.add_message("assistant", content_text(message.output))
             self._save(changes)
 
     async def break_off(self, error: BaseException, changes: Changes) -> None:  # noqa: ARG002 - whatever it was

@@ -95,6 +95,10 @@ class SessionTurn:
         with self._noting():
             return await asyncio.wrap_future(background.start(read))
 
+    def composed(self, prompt: str) -> str:
+        """See Conversation. What was said before has roles of its own."""
+        return prompt
+
     async def keep(self, agent: str, step: Step) -> None:
         """See Conversation."""
         calls = [{"id": call.id, "name": call.name, "arguments": call.arguments} for call in step.calls]
@@ -116,7 +120,7 @@ class SessionTurn:
 
     async def end(self, result: RunResult, changes: Changes) -> None:
         """See Turn. Of an answer, the steps that are stored already are left out."""
-        drafts = [draft for output in result.messages if (draft := self._answer(output)) is not None]
+        drafts = [draft for output in result.distinct_messages if (draft := self._answer(output)) is not None]
         await self._finished(lambda: self._store(drafts, changes))
 
     async def break_off(self, error: BaseException, changes: Changes) -> None:

@@ -122,6 +122,8 @@ class _Turn:
         self._agent = agent
         self._tools = {tool.name: tool for tool in agent.tools}
         self._message = message
+        conversation = message.conversation
+        self._question = message.text if conversation is None else conversation.composed(message.text)
         self._chat = chat
         self._settings = settings
         self._instructions = instructions
@@ -132,7 +134,7 @@ class _Turn:
     async def answer(self) -> Reply:
         from pydantic_ai.messages import ModelRequest, UserPromptPart
 
-        question = UserPromptPart(clean_text(self._message.text))
+        question = UserPromptPart(clean_text(self._question))
         messages = [*await self._history(), ModelRequest([question], instructions=self._instructions)]
         rounds = 0
         while True:
@@ -165,7 +167,7 @@ class _Turn:
         limit = token_limit(self._agent.llm) * 9 // 10
         room = self._settings.get("max_tokens") or min(ANSWER_TOKENS, limit // 4)
         tools = dump_json([tool.parameters_json_schema for tool in _definitions(self._tools)])
-        rest = sum(map(estimated_tokens, (self._message.text, self._instructions or "", tools)))
+        rest = sum(map(estimated_tokens, (self._question, self._instructions or "", tools)))
         return model_messages(await conversation.turns(limit - room - rest))
 
     async def _round(self, calls: Sequence[ToolCallPart], text: str) -> list[ToolReturnPart]:

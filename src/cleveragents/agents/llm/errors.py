@@ -37,7 +37,6 @@ _CREDENTIALS = re.compile(
 )
 _VARIABLE = re.compile(r"[Ss]et (?:the |either )?`([A-Z][A-Z0-9_]+)`")
 _PACKAGE = re.compile(r"pydantic-ai-slim\[([\w-]+)\]")
-_MEANT = re.compile(r"Did you mean '([^']+)'")
 
 
 class UnreadableAnswerError(Exception):
@@ -65,6 +64,22 @@ def llm_error(agent: str, llm: str, reason: str, *, temporary: bool = False) -> 
     # A key may stand by mistake where the name belongs.
     name = _one_line(_CREDENTIALS.sub("***", llm))
     return LLMError(agent, f"llm {name}: {_one_line(reason, 4 * _SHOWN)}", temporary=temporary)
+
+
+def _meant_llm(llm: str) -> str:
+    """What to say of a name that no provider has: providers are compared first, then the names of the one that is."""
+    from difflib import get_close_matches
+
+    from pydantic_ai.models import known_model_names
+
+    provider, _, model = llm.partition(":")
+    known = [name.partition(":")[::2] for name in known_model_names()]
+    providers = {name for name, _ in known} | {"ollama"}
+    if provider not in providers:
+        near = get_close_matches(provider, sorted(providers), n=1, cutoff=0.7)
+        return f"no such provider; did you mean {near[0]}:{model}?" if near else NO_PROVIDER
+    near = get_close_matches(model, [name for of, name in known if of == provider], n=1)
+    return f"{provider} has no such llm" + (f"; did you mean {provider}:{near[0]}?" if near else "; check its name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,8 +181,7 @@ class Asked:
                 return f"no key; set the environment variable {variable[1]}, or name another one as 'api_key_env'"
             return f"its server is not known; set the environment variable {variable[1]}, or the agent's 'base_url'"
         if text.startswith("Unknown model"):
-            meant = _MEANT.search(text)
-            return f"no such provider; did you mean {meant[1]}?" if meant else NO_PROVIDER
+            return _meant_llm(self.llm)
         return self._shortened(text)
 
     def _unreachable(self, error: Any, server: str) -> str:

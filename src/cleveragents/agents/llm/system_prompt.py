@@ -9,23 +9,13 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from jinja2 import StrictUndefined, TemplateSyntaxError, Undefined, UndefinedError, nodes
+from jinja2 import StrictUndefined, TemplateSyntaxError, Undefined, UndefinedError
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 
 from cleveragents.agents.llm.instructions import MAX_CHARACTERS, missing_key, shown
+from cleveragents.config.templates import FILTERS, RefusedTemplateError, check_tree
 from cleveragents.values.json import dump_json
 
-_MAX_NESTED_LOOPS = 2
-# What shows, chooses and repeats. No call, no assignment, no product: a short template stays a short prompt.
-_NODES = (
-    nodes.Template, nodes.Output, nodes.TemplateData, nodes.Name, nodes.Getattr, nodes.Getitem, nodes.Slice,
-    nodes.Const, nodes.Tuple, nodes.List, nodes.If, nodes.CondExpr, nodes.For, nodes.Filter, nodes.Test,
-    nodes.Compare, nodes.Operand, nodes.And, nodes.Or, nodes.Not, nodes.Add, nodes.Sub, nodes.Neg, nodes.Concat,
-)  # fmt: skip
-_FILTERS = (
-    "capitalize", "d", "default", "first", "float", "int", "items", "last", "length", "list", "lower", "round",
-    "sort", "string", "title", "trim", "truncate", "unique", "upper",
-)  # fmt: skip
 _MISSING = re.compile(r"'([^']*)'( is undefined)?$")
 
 
@@ -51,14 +41,16 @@ def rendered(template: str, context: Mapping[str, Any]) -> dict[str, str]:
     """The ``text`` that ``template`` makes of ``context``, or the ``fault`` that keeps it from it."""
     environment = _Environment(undefined=StrictUndefined, keep_trailing_newline=True, finalize=_shown)
     environment.globals.clear()
-    environment.filters = {name: environment.filters[name] for name in _FILTERS}
+    environment.filters = {name: environment.filters[name] for name in FILTERS}
     environment.filters |= {"join": _join, "tojson": dump_json}
     try:
         tree = environment.parse(template)
-        _check(tree)
+        check_tree(tree)
         return {"text": _bounded(environment.from_string(tree).generate(context=context))}
     except MemoryError:
         raise
+    except RefusedTemplateError as error:
+        fault = f"line {error.line}: {error.reason}"
     except TemplateSyntaxError as error:
         fault = f", line {error.lineno}: {error.message}"
     except UndefinedError as error:
@@ -66,17 +58,6 @@ def rendered(template: str, context: Mapping[str, Any]) -> dict[str, str]:
     except Exception as error:  # noqa: BLE001 - whatever a template does wrong, the file is at fault, not this code
         fault = " ".join(str(error).split())[:200]
     return {"fault": fault}
-
-
-def _check(node: nodes.Node, loops: int = 0) -> None:
-    if not isinstance(node, _NODES):
-        kind = type(node).__name__.lower()
-        raise _RefusedError(f"line {node.lineno}: a prompt shows values, as {{{{ context.key }}}} does; no {kind} here")
-    loops += isinstance(node, nodes.For)
-    if loops > _MAX_NESTED_LOOPS:
-        raise _RefusedError(f"line {node.lineno}: more than {_MAX_NESTED_LOOPS} loops inside each other")
-    for child in node.iter_child_nodes():
-        _check(child, loops)
 
 
 def _bounded(pieces: Iterable[str]) -> str:

@@ -7,15 +7,17 @@ from collections.abc import Mapping
 from importlib import import_module
 from importlib.machinery import SourceFileLoader
 from importlib.util import find_spec
-from typing import Any
-
-import click
+from typing import TYPE_CHECKING, Any
 
 from cleveragents.cli.exit_codes import ExitCode
+from cleveragents.cli.kit.command_group import CommandGroup
 from cleveragents.cli.kit.output import discard_stdout
 
+if TYPE_CHECKING:
+    import click
 
-class LazyGroup(click.Group):
+
+class LazyGroup(CommandGroup):
     """A group whose commands are imported when used, and listed without being imported.
 
     ``lazy`` says where each command is, as ``module:function``.
