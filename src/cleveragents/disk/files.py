@@ -83,6 +83,13 @@ def read_file(path: Path) -> bytes:
         return file.read()
 
 
+def file_digest(path: Path) -> str:
+    """The SHA-256 of the regular file at ``path``, in hexadecimal digits. Raises OSError for anything else."""
+    from hashlib import sha256
+
+    return sha256(read_file(path)).hexdigest()
+
+
 def write_all(descriptor: int, data: bytes) -> None:
     """Write all of ``data``; a write that was cut short goes on, or fails with the reason why it was."""
     rest = memoryview(data)

@@ -71,7 +71,7 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
     "--batch",
     type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
     metavar="FILE",
-    help="Run each line of FILE ('-': standard input), a JSON text or an object with \"prompt\"; print JSON lines.",
+    help="Run each line of FILE ('-': standard input): text, JSON text or an object with \"prompt\"; print JSON lines.",
 )
 @click.option(
     "--concurrency",
@@ -83,6 +83,18 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
 )
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="With --batch: write results to FILE.")
 @click.option("--resume", is_flag=True, help="With --output: go on after the results that FILE has already.")
+@click.option(
+    "--retry-failed",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="OLD",
+    help="With --output: copy what was right in the results OLD, and run all else again.",
+)
+@click.option(
+    "--rerun-changed",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="OLD",
+    help="The same, but run everything again where the configuration has changed since OLD.",
+)
 def run(
     config: Path,
     prompt: str | None,
@@ -102,6 +114,8 @@ def run(
     concurrency: int,
     output: Path | None,
     resume: bool,
+    retry_failed: Path | None,
+    rerun_changed: Path | None,
 ) -> ExitCode:
     """Run the agents of the configuration file CONFIG on PROMPT.
 
@@ -110,17 +124,23 @@ def run(
     from cleveragents.app import CleverAgentsApp
 
     interrupt_on_termination()
-    _refuse_what_does_not_go_together(batch, output, resume=resume)
+    _refuse_what_does_not_go_together(batch, output)
     asked = "" if batch else _prompt(prompt)
     with ExitStack() as stack:
         sessions = stack.enter_context(_sessions()) if session is not None or newest or new_session else None
         app = CleverAgentsApp(config, temperature=temperature, unsafe=unsafe, llm=llm, sessions=sessions)
         if batch:
-            from cleveragents.cli.run.batch import run_batch
+            from cleveragents.batch.manifest import Manifest
+            from cleveragents.cli.run.batch import Output, run_batch
+            from cleveragents.disk.files import file_digest, storage_errors
 
-            return run_batch(
-                app, batch, concurrency=concurrency, output=output, resume=resume, usage=usage, verbose=verbose
-            )
+            place = None
+            if output is not None:
+                with storage_errors(config, "read"):
+                    digest = file_digest(config)
+                manifest = Manifest(config.name, digest, llm, temperature, unsafe)
+                place = Output(output, manifest, resume, retry_failed or rerun_changed, rerun_changed is not None)
+            return run_batch(app, batch, concurrency=concurrency, output=place, usage=usage, verbose=verbose)
         session_id = None if sessions is None else _session(sessions, session, app.config.name, new=new_session)
         conversation = _conversation(context)
         live = not no_stream and not verbose and sys.stdout.isatty()
@@ -149,26 +169,29 @@ def run(
 
 _CONVERSATIONS = {"context", "session", "newest", "new_session"}
 _NOT_IN_A_BATCH = {"prompt", "output_format", "no_stream", "wait"} | _CONVERSATIONS
-_IN_A_BATCH_ONLY = {"concurrency", "output", "resume"}
+_WITH_OUTPUT_ONLY = {"resume", "retry_failed", "rerun_changed"}
+_IN_A_BATCH_ONLY = {"concurrency", "output"} | _WITH_OUTPUT_ONLY
+_ONE_OF = (_CONVERSATIONS, {"retry_failed", "rerun_changed"})
 
 
-def _refuse_what_does_not_go_together(batch: Path | None, output: Path | None, *, resume: bool) -> None:
+def _refuse_what_does_not_go_together(batch: Path | None, output: Path | None) -> None:
     ctx = click.get_current_context()
-    conversation = ""
-    for parameter in ctx.command.params:
-        name = parameter.name or ""
-        if ctx.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
-            continue
+    hints = {
+        parameter.name or "": parameter.get_error_hint(ctx)
+        for parameter in ctx.command.params
+        if ctx.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
+    }
+    for name, hint in hints.items():
         if batch and name in _NOT_IN_A_BATCH:
-            raise click.UsageError(f"{parameter.get_error_hint(ctx)} does not go with --batch")
+            raise click.UsageError(f"{hint} does not go with --batch")
         if not batch and name in _IN_A_BATCH_ONLY:
-            raise click.UsageError(f"{parameter.get_error_hint(ctx)} needs --batch")
-        if name in _CONVERSATIONS:
-            if conversation:
-                raise click.UsageError(f"{parameter.get_error_hint(ctx)} does not go with {conversation}")
-            conversation = parameter.get_error_hint(ctx)
-    if resume and output is None:
-        raise click.UsageError("--resume needs --output: the file with the results so far")
+            raise click.UsageError(f"{hint} needs --batch")
+        if output is None and name in _WITH_OUTPUT_ONLY:
+            raise click.UsageError(f"{hint} needs --output: the file that results go to")
+    for group in _ONE_OF:
+        given = [hint for name, hint in hints.items() if name in group]
+        if len(given) > 1:
+            raise click.UsageError(f"{given[1]} does not go with {given[0]}")
 
 
 def _prompt(argument: str | None) -> str:
