@@ -21,6 +21,7 @@ from cleveragents.cli.run.progress import usage_line
 from cleveragents.errors import CleverAgentsError
 
 if TYPE_CHECKING:
+    from cleveragents.config import AppConfig
     from cleveragents.contexts import ContextManager
     from cleveragents.sessions.service import SessionService
 
@@ -42,7 +43,7 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
     "--continue",
     "newest",
     is_flag=True,
-    help="Go on with the newest session of this file's actor that was begun or run here.",
+    help="Go on with the newest session that was last run with this file, and say on stderr which.",
 )
 @click.option("--new-session", is_flag=True, help="Begin a session, and say its id on stderr.")
 @click.option("--temperature", type=float, help="From 0 to 2, for every llm agent in this run; never saved.")
@@ -141,7 +142,7 @@ def run(
                 manifest = Manifest(config.name, digest, llm, temperature, unsafe)
                 place = Output(output, manifest, resume, retry_failed or rerun_changed, rerun_changed is not None)
             return run_batch(app, batch, concurrency=concurrency, output=place, usage=usage, verbose=verbose)
-        session_id = None if sessions is None else _session(sessions, session, app.config.name, new=new_session)
+        session_id = None if sessions is None else _session(sessions, session, app.config, new=new_session)
         conversation = _conversation(context)
         live = not no_stream and not verbose and sys.stdout.isatty()
         shown = printer(
@@ -222,12 +223,17 @@ def _sessions() -> SessionService:
     return open_sessions()
 
 
-def _session(sessions: SessionService, reference: str | None, actor: str, *, new: bool) -> str:
-    """The id of the session to run on: the one referred to, a new one, or else the newest of the actor."""
+def _session(sessions: SessionService, reference: str | None, config: AppConfig, *, new: bool) -> str:
+    """The id of the session to run on: the one referred to, a new one, or else the newest of the file."""
     if reference is not None:
         return sessions.find(reference)
     if new:
-        session_id = sessions.create(actor).session_id
+        session_id = sessions.create(config.name).session_id
         say(f"session: {session_id}")
         return session_id
-    return sessions.newest(actor).session_id
+    from cleveragents.cli.run.going_on import going_on_line
+    from cleveragents.sessions.config_file import ConfigFile
+
+    summary = sessions.newest(None if config.path is None else ConfigFile.at(config.path))
+    say(going_on_line(summary))
+    return summary.session_id
