@@ -82,8 +82,9 @@ class CleverAgentsApp:
     ) -> RunResult:
         """Send ``prompt`` through the network and give back what came out.
 
-        With ``context``, which may be its name, the last messages are put before the prompt, the prompt is on disk before an agent
-        runs, the answer and the changes of the global context after. With ``session_id``, the first llm agent gets
+        With ``context``, a ContextManager or its name, the last messages are put before the prompt, the prompt is on
+        disk before an agent runs, the answer and the changes of the global context after. With ``session_id``, the
+        first llm agent gets
         what was said in the session in its own roles, and the tools it calls are stored as well. ``listener`` is
         told what agents do while they do it. Raises ContextBusyError or SessionBusyError when another run holds
         either for ``wait`` seconds, and the error of an agent when nothing but errors came out; what was said until
@@ -161,9 +162,8 @@ class CleverAgentsApp:
             from cleveragents.contexts import ContextManager
             from cleveragents.turns.context import ContextTurn
 
-            return ContextTurn(
-                ContextManager(context) if isinstance(context, str) else context, self.config.history, answer
-            )
+            named = ContextManager(context) if isinstance(context, str) else context
+            return ContextTurn(named, self.config.history, answer)
         return UnkeptTurn()
 
     def _changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:

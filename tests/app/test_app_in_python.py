@@ -81,7 +81,7 @@ def test_a_stream_that_is_left_early_ends_the_run_and_keeps_what_came(app, scrip
 
     scripted_llm.script(says(["Pa"], then=hangs))
     assert asyncio.run(program()) == set()
-    question, answer = ContextManager("notes").messages
+    _, answer = ContextManager("notes").messages
     assert (answer.content, answer.metadata) == ("Pa", {"interrupted": True})
 
 

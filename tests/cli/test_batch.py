@@ -185,7 +185,6 @@ def test_a_reader_that_goes_away_is_no_failure(home, config, batch):
         ["--batch", "BATCH", "--output-format", "json"],
         ["--batch", "BATCH", "--resume"],
         ["--batch", "BATCH", "--concurrency", "0"],
-        ["--batch", "nowhere.jsonl"],
         ["a prompt", "--output", "x.jsonl"],
         ["a prompt", "--concurrency", "2"],
     ],

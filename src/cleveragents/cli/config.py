@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleveragents.cli.exit_codes import ExitCode
+from cleveragents.cli.exit_codes import ExitCode, exit_code
 from cleveragents.cli.kit.output import say, show
 from cleveragents.errors import ConfigError
 
@@ -26,21 +26,21 @@ def validate(files: tuple[Path, ...]) -> ExitCode:
     """Check each FILE, and name every fault with its line.
 
     Good files are named on stdout, faults go to stderr as FILE:LINE: key: what is wrong. The exit code is 2
-    when any file has one.
+    when any file has one, 3 when all that is wrong is that files are missing.
     """
     from cleveragents.config import load_config
 
-    invalid = False
+    codes: list[ExitCode] = []
     for file in files:
         try:
             loaded = load_config(file)
         except ConfigError as error:
-            invalid = True
+            codes.append(exit_code(error))
             for fault in error.faults:
                 say(fault)
         else:
             show(f"{file}: ok ({_count(len(loaded.agents), 'agent')}, {_count(len(loaded.network()), 'route')})")
-    return ExitCode.WRONG_USAGE if invalid else ExitCode.DONE
+    return min(codes, default=ExitCode.DONE)
 
 
 @config.command("show", epilog="Example: cleveragents config show assistant.yaml | jq .agents")

@@ -42,9 +42,10 @@ class Fault:
 class UnreadableError(Exception):
     """A file out of which no data can be had; carries the one fault."""
 
-    def __init__(self, text: str, line: int = 0) -> None:
+    def __init__(self, text: str, line: int = 0, *, missing: bool = False) -> None:
         super().__init__(text)
         self.fault = Fault(line, (), text)
+        self.missing = missing
 
 
 @dataclass
@@ -94,7 +95,7 @@ def _read_text(path: FilePath) -> str:
         with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except FileNotFoundError:
-        raise UnreadableError("there is no such file") from None
+        raise UnreadableError("there is no such file", missing=True) from None
     except IsADirectoryError:
         raise UnreadableError("is a folder, not a file") from None
     except PermissionError:

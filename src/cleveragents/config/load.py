@@ -14,21 +14,23 @@ from cleveragents.config.checks import whole_faults
 from cleveragents.config.document import Document, Fault, Path, UnreadableError, read_document
 from cleveragents.config.faults import fault_line, key_path, model_faults, unknown_key
 from cleveragents.config.models import AppConfig
-from cleveragents.errors import ConfigError
+from cleveragents.errors import ConfigError, ConfigNotFoundError
 from cleveragents.values.text import clean_text
 
 
 def load_config(path: str | PathLike[str]) -> AppConfig:
     """The configuration in the YAML file ``path``.
 
-    Raises ConfigError with one line for each fault, ``FILE:LINE: key.path: what is wrong``, in order of line.
+    Raises ConfigNotFoundError, or ConfigError with one line for each fault, ``FILE:LINE: key.path: what is wrong``, in
+    order of line.
     """
     path = FilePath(path)
     file = repr(str(path))[1:-1]
     try:
         document = read_document(path)
     except UnreadableError as error:
-        raise ConfigError([fault_line(file, error.fault)]) from None
+        kind = ConfigNotFoundError if error.missing else ConfigError
+        raise kind([fault_line(file, error.fault)]) from None
     data = document.data
     faults = [*document.faults, *_python_only(document)]
     faults += [Fault(document.line(place), place, text) for place, text in whole_faults(data)]

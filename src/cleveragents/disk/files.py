@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from cleveragents.errors import StorageError
+from cleveragents.errors import MissingFileError, StorageError
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
@@ -36,7 +36,9 @@ def storage_errors(path: Path, action: str = "write") -> Iterator[None]:
         yield
     except OSError as error:
         reason = f"{error.strerror or error}{_HINTS.get(error.errno or 0, '')}"
-        raise StorageError(f"cannot {action} {path}: {reason}") from error
+        missing = action == "read" and isinstance(error, FileNotFoundError)
+        kind = MissingFileError if missing else StorageError
+        raise kind(f"cannot {action} {path}: {reason}") from error
 
 
 def make_folder(path: Path) -> None:

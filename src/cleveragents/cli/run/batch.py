@@ -76,7 +76,7 @@ def run_batch(
 
     Results go to stdout or to the file of ``output``, one JSON object a line.
     """
-    if output is not None and output.old is not None and output.path.exists() and output.path.samefile(output.old):
+    if output is not None and output.old is not None and output.path.resolve() == output.old.resolve():
         raise BatchResultsError(f"{output.old} keeps its results; give another --output to copy from it")
     prompts = read_prompts(_read(source))
     tally = _Tally()

@@ -15,10 +15,11 @@ from cleveragents.cli.kit.arguments import typed_text
 from cleveragents.cli.kit.context_name import ContextName
 from cleveragents.cli.kit.interruption import interrupt_on_termination
 from cleveragents.cli.kit.output import say, warn
+from cleveragents.cli.kit.prompt_command import PromptCommand
 from cleveragents.cli.kit.session_id import SessionId
 from cleveragents.cli.run.printers import OUTPUT_FORMATS, printer
 from cleveragents.cli.run.progress import usage_line
-from cleveragents.errors import CleverAgentsError
+from cleveragents.errors import CleverAgentsError, ConfigNotFoundError
 
 if TYPE_CHECKING:
     from cleveragents.config import AppConfig
@@ -33,6 +34,7 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
 
 
 @click.command(
+    cls=PromptCommand,
     epilog="Example: git diff | cleveragents run reviewer.yaml 'Review this change.' --context reviews",
 )
 @click.argument("config", type=click.Path(path_type=Path))
@@ -70,7 +72,7 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
 @click.option("-v", "--verbose", is_flag=True, help="Say on stderr which agent answered, where, and in which time.")
 @click.option(
     "--batch",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     metavar="FILE",
     help="Run each line of FILE ('-': standard input): text, JSON text or an object with \"prompt\"; print JSON lines.",
 )
@@ -86,13 +88,13 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
 @click.option("--resume", is_flag=True, help="With --output: go on after the results that FILE has already.")
 @click.option(
     "--retry-failed",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     metavar="OLD",
     help="With --output: copy what was right in the results OLD, and run all else again.",
 )
 @click.option(
     "--rerun-changed",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    type=click.Path(dir_okay=False, path_type=Path),
     metavar="OLD",
     help="The same, but run everything again where the configuration has changed since OLD.",
 )
@@ -126,6 +128,7 @@ def run(
 
     interrupt_on_termination()
     _refuse_what_does_not_go_together(batch, output)
+    _refuse_a_prompt_for_a_file(config, prompt)
     asked = "" if batch else _prompt(prompt)
     with ExitStack() as stack:
         sessions = stack.enter_context(_sessions()) if session is not None or newest or new_session else None
@@ -193,6 +196,14 @@ def _refuse_what_does_not_go_together(batch: Path | None, output: Path | None) -
         given = [hint for name, hint in hints.items() if name in group]
         if len(given) > 1:
             raise click.UsageError(f"{given[1]} does not go with {given[0]}")
+
+
+def _refuse_a_prompt_for_a_file(config: Path, prompt: str | None) -> None:
+    if any(letter.isspace() for letter in config.name) and not config.exists():
+        named = typed_text(str(config))
+        swapped = prompt is not None and Path(prompt).is_file()
+        hint = f"{prompt} is one, so swap the two" if swapped else "the configuration file comes first: run FILE PROMPT"
+        raise ConfigNotFoundError([f"{named!r:.200} is no file; {hint}"])
 
 
 def _prompt(argument: str | None) -> str:
