@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         ToolCalled,
         ToolPrinted,
         ToolReturned,
+        TurnAwaited,
     )
     from cleveragents.agents.llm.agent import LLMAgent
     from cleveragents.agents.tool.agent import ToolAgent
@@ -146,6 +147,7 @@ _MODULES = {
     "ToolError": "errors",
     "ToolPrinted": "agents.events",
     "ToolReturned": "agents.events",
+    "TurnAwaited": "agents.events",
     "Usage": "conversation.usage",
     "UsageEntry": "conversation.usage",
     "list_contexts": "contexts",
@@ -223,6 +225,7 @@ __all__ = [
     "ToolError",
     "ToolPrinted",
     "ToolReturned",
+    "TurnAwaited",
     "Usage",
     "UsageEntry",
     "__version__",

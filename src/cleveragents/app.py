@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from cleveragents.agents.agent import Message
 from cleveragents.agents.build import build_agents
-from cleveragents.agents.events import AgentEvent, Listener, listening
+from cleveragents.agents.events import AgentEvent, Listener, TurnAwaited, listening
 from cleveragents.config import AppConfig, load_config
 from cleveragents.config.faults import check_settings
 from cleveragents.config.fields import llm_name, shown
@@ -93,7 +93,13 @@ class CleverAgentsApp:
         prompt = _checked_prompt(prompt)
         answer = PartialAnswer(listener, self.answering_agent)
         turn = self._turn(context, session_id, answer)
-        async with turn.held(wait):
+
+        def late() -> None:
+            if listener is not None:
+                name = context if isinstance(context, str) else context and context.name
+                listener(TurnAwaited(f"session {session_id}" if name is None else f"context {name!r}"))
+
+        async with turn.held(wait, late):
             beginning = await turn.begin(prompt, self.config.path)
             before = self._starting_context(beginning.global_context)
             with listening(answer.listen):

@@ -9,12 +9,14 @@ import cleveragents
 from cleveragents import (
     AppConfig,
     CleverAgentsApp,
+    ContextBusyError,
     ContextManager,
     InvalidNameError,
     InvalidSettingError,
     LLMError,
     RunResult,
     TextDelta,
+    TurnAwaited,
 )
 from cleveragents.agents import events
 from support.scripted_llm import fails, hangs, says
@@ -83,6 +85,13 @@ def test_a_stream_that_is_left_early_ends_the_run_and_keeps_what_came(app, scrip
     assert asyncio.run(program()) == set()
     _, answer = ContextManager("notes").messages
     assert (answer.content, answer.metadata) == ("Pa", {"interrupted": True})
+
+
+def test_waiting_for_another_run_is_told_after_a_second(app):
+    told: list[object] = []
+    with ContextManager("busy").turn(), pytest.raises(ContextBusyError):
+        app.run_sync("Capital?", context="busy", wait=1.5, listener=told.append)
+    assert told == [TurnAwaited("context 'busy'")]
 
 
 def test_every_event_can_be_imported_from_the_package():

@@ -89,8 +89,23 @@ class ContextConflict:
     after: Any
 
 
+@dataclass(frozen=True, slots=True)
+class TurnAwaited:
+    """Another run has held ``place``, such as "context 'notes'", for a second now, and this one goes on waiting."""
+
+    place: str
+
+
 AgentEvent = (
-    TextDelta | ToolCalled | ToolReturned | LLMUsed | ToolPrinted | AgentAnswered | ErrorPassedOver | ContextConflict
+    TextDelta
+    | ToolCalled
+    | ToolReturned
+    | LLMUsed
+    | ToolPrinted
+    | AgentAnswered
+    | ErrorPassedOver
+    | ContextConflict
+    | TurnAwaited
 )
 
 Listener = Callable[[AgentEvent], None]

@@ -12,7 +12,7 @@ from cleveragents.conversation.prompt import format_prompt
 from cleveragents.conversation.reserved import INTERRUPTED
 from cleveragents.streams.router import RunResult
 from cleveragents.turns.partial_answer import PartialAnswer
-from cleveragents.turns.turn import Beginning, held_by
+from cleveragents.turns.turn import Beginning, Late, held_by
 from cleveragents.values.merge import Changes
 
 
@@ -28,9 +28,9 @@ class ContextTurn:
         self._history = history
         self._partial = answer
 
-    def held(self, wait: float) -> AbstractAsyncContextManager[None]:
+    def held(self, wait: float, late: Late) -> AbstractAsyncContextManager[None]:
         """See Turn."""
-        return held_by(lambda cancelled: self._context.turn(wait, cancelled=cancelled))
+        return held_by(lambda cancelled: self._context.turn(wait, cancelled=cancelled), late)
 
     async def begin(self, prompt: str, config: Path | None) -> Beginning:  # noqa: ARG002 - a context remembers no file
         """See Turn. The text is the composed prompt: what was said before, then the prompt."""

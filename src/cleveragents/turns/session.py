@@ -30,7 +30,7 @@ from cleveragents.sessions.config_file import ConfigFile
 from cleveragents.sessions.service import SessionService
 from cleveragents.streams.router import RunResult
 from cleveragents.turns.partial_answer import PartialAnswer
-from cleveragents.turns.turn import Beginning, held_by
+from cleveragents.turns.turn import Beginning, Late, held_by
 from cleveragents.values.merge import Changes
 
 GRACE = 0.5
@@ -59,9 +59,9 @@ class SessionTurn:
         self._failure: SessionServiceError | None = None
         self._hangs = False
 
-    def held(self, wait: float) -> AbstractAsyncContextManager[None]:
+    def held(self, wait: float, late: Late) -> AbstractAsyncContextManager[None]:
         """See Turn."""
-        return held_by(lambda cancelled: self._sessions.turn(self._id, wait, cancelled=cancelled))
+        return held_by(lambda cancelled: self._sessions.turn(self._id, wait, cancelled=cancelled), late)
 
     async def begin(self, prompt: str, config: Path | None) -> Beginning:
         """See Turn."""

@@ -28,9 +28,11 @@ class Remarks:
 
     def event(self, event: AgentEvent) -> None:
         """Say what there is to say now."""
-        from cleveragents.agents.events import ToolPrinted
+        from cleveragents.agents.events import ToolPrinted, TurnAwaited
 
-        if isinstance(event, ToolPrinted):
+        if isinstance(event, TurnAwaited):
+            say(f"waiting for another run on {event.place}")
+        elif isinstance(event, ToolPrinted):
             say(event.text.removesuffix("\n"))
         elif self._verbose and (line := progress_line(event)):
             say(self._before + line)
