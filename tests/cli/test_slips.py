@@ -89,3 +89,9 @@ def test_a_session_made_with_a_file_has_its_actor_and_is_gone_on_with(invoke):
     with open_sessions() as sessions:
         assert sessions.summary(session_id.strip()).actor_name == "local/loud"
     assert invoke("session", "tell", session_id.strip(), "x")[:2] == (ExitCode.DONE, "X\n")
+
+
+@pytest.mark.parametrize("group", ["context", "session", "config", "db"])
+def test_every_command_has_its_whole_line_in_the_help_of_its_group(invoke, group):
+    lines = invoke(group, "--help")[1].splitlines()
+    assert [line for line in lines if line.endswith("...") and not line.startswith("Usage")] == []

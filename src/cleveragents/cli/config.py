@@ -64,7 +64,10 @@ def schema() -> None:
     _print_json(json_schema())
 
 
-@config.command(epilog="Example: cleveragents config graph paper.yaml --format dot | dot -Tsvg > paper.svg")
+@config.command(
+    short_help="Draw the network of a file.",
+    epilog="Example: cleveragents config graph paper.yaml --format dot | dot -Tsvg > paper.svg",
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--format",
