@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cleveragents.agents.agent import Message
 from cleveragents.agents.build import build_agents
-from cleveragents.agents.events import Listener, listening
+from cleveragents.agents.events import AgentEvent, Listener, TurnAwaited, listening
 from cleveragents.config import AppConfig, load_config
 from cleveragents.config.faults import check_settings
 from cleveragents.config.fields import llm_name, shown
@@ -31,7 +32,7 @@ MAX_PROMPT_BYTES = 2_000_000
 
 
 class CleverAgentsApp:
-    """The agents of one configuration, ready to run.
+    """The agents of one configuration, which is an AppConfig or the path of a YAML file, ready to run.
 
     ``temperature`` (0 to 2) overrides that of every llm agent; ``unsafe`` runs tool code as ordinary Python in
     a child process; ``llm`` replaces the llm of every llm agent. ``sessions`` is where runs on sessions find them.
@@ -40,7 +41,7 @@ class CleverAgentsApp:
 
     def __init__(
         self,
-        config: AppConfig | Path,
+        config: AppConfig | str | PathLike[str],
         *,
         temperature: float | None = None,
         unsafe: bool = False,
@@ -48,7 +49,7 @@ class CleverAgentsApp:
         sessions: SessionService | None = None,
     ) -> None:
         self._sessions = sessions
-        self.config = config if isinstance(config, AppConfig) else load_config(config)
+        self.config = config if isinstance(config, AppConfig) else load_config(_checked_path(config))
         check_settings({"temperature": temperature})
         self._temperature = temperature
         if llm is not None:
@@ -75,15 +76,16 @@ class CleverAgentsApp:
         self,
         prompt: str,
         *,
-        context: ContextManager | None = None,
+        context: ContextManager | str | None = None,
         session_id: str | None = None,
         listener: Listener | None = None,
         wait: float = TURN_WAIT,
     ) -> RunResult:
         """Send ``prompt`` through the network and give back what came out.
 
-        With ``context``, the last messages are put before the prompt, the prompt is on disk before an agent
-        runs, the answer and the changes of the global context after. With ``session_id``, the first llm agent gets
+        With ``context``, a ContextManager or its name, the last messages are put before the prompt, the prompt is on
+        disk before an agent runs, the answer and the changes of the global context after. With ``session_id``, the
+        first llm agent gets
         what was said in the session in its own roles, and the tools it calls are stored as well. ``listener`` is
         told what agents do while they do it. Raises ContextBusyError or SessionBusyError when another run holds
         either for ``wait`` seconds, and the error of an agent when nothing but errors came out; what was said until
@@ -92,7 +94,13 @@ class CleverAgentsApp:
         prompt = _checked_prompt(prompt)
         answer = PartialAnswer(listener, self.answering_agent)
         turn = self._turn(context, session_id, answer)
-        async with turn.held(wait):
+
+        def late() -> None:
+            if listener is not None:
+                name = context if isinstance(context, str) else context and context.name
+                listener(TurnAwaited(f"session {session_id}" if name is None else f"context {name!r}"))
+
+        async with turn.held(wait, late):
             beginning = await turn.begin(prompt, self.config.path)
             before = self._starting_context(beginning.global_context)
             with listening(answer.listen):
@@ -111,15 +119,43 @@ class CleverAgentsApp:
         self,
         prompt: str,
         *,
-        context: ContextManager | None = None,
+        context: ContextManager | str | None = None,
         session_id: str | None = None,
         listener: Listener | None = None,
         wait: float = TURN_WAIT,
     ) -> RunResult:
-        """``run``, from ordinary code."""
+        """``run``, from ordinary code. Raises RuntimeError in an event loop, which it would stop."""
+        if _in_event_loop():
+            raise RuntimeError("run_sync cannot be used in a running event loop; write 'await app.run(…)' there")
         return asyncio.run(self.run(prompt, context=context, session_id=session_id, listener=listener, wait=wait))
 
-    def _turn(self, context: ContextManager | None, session_id: str | None, answer: PartialAnswer) -> Turn:
+    async def stream(
+        self,
+        prompt: str,
+        *,
+        context: ContextManager | str | None = None,
+        session_id: str | None = None,
+        wait: float = TURN_WAIT,
+    ) -> AsyncGenerator[AgentEvent | RunResult, None]:
+        """``run``, giving what agents do while they do it, and the result as the last thing.
+
+        Raises what ``run`` raises, after the events before it. Closing the iterator ends the run like a Ctrl-C: what
+        came of the answer is kept.
+        """
+        events: asyncio.Queue[AgentEvent | None] = asyncio.Queue()
+        run = asyncio.create_task(
+            self.run(prompt, context=context, session_id=session_id, listener=events.put_nowait, wait=wait)
+        )
+        run.add_done_callback(lambda _: events.put_nowait(None))
+        try:
+            while (event := await events.get()) is not None:
+                yield event
+            yield await run
+        finally:
+            run.cancel()
+            await asyncio.gather(run, return_exceptions=True)
+
+    def _turn(self, context: ContextManager | str | None, session_id: str | None, answer: PartialAnswer) -> Turn:
         """Where this run is kept."""
         if session_id is not None:
             if context is not None:
@@ -130,9 +166,11 @@ class CleverAgentsApp:
 
             return SessionTurn(self._sessions, session_id, self.config.history.window, answer)
         if context is not None:
+            from cleveragents.contexts import ContextManager
             from cleveragents.turns.context import ContextTurn
 
-            return ContextTurn(context, self.config.history, answer)
+            named = ContextManager(context) if isinstance(context, str) else context
+            return ContextTurn(named, self.config.history, answer)
         return UnkeptTurn()
 
     def _changes(self, before: Mapping[str, Any], after: Mapping[str, Any]) -> Changes:
@@ -156,6 +194,24 @@ def _handing_over(result: RunResult) -> Iterator[None]:
     except CleverAgentsError as error:
         error.result = result
         raise
+
+
+def _in_event_loop() -> bool:
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return False
+    return True
+
+
+def _checked_path(config: Any) -> Path:
+    """``config`` as the path of a file. Raises InvalidSettingError for what is none."""
+    if not isinstance(config, str | PathLike):
+        hint = "; AppConfig.model_validate makes one of a dict" if isinstance(config, dict) else ""
+        raise InvalidSettingError(
+            f"the configuration must be the path of a file or an AppConfig, not {type(config).__name__}{hint}"
+        )
+    return Path(config)
 
 
 def _checked_prompt(prompt: str) -> str:

@@ -51,8 +51,16 @@ class ConfigError(CleverAgentsError):
         self.faults = faults
 
 
+class ConfigNotFoundError(ConfigError):
+    """There is no such configuration file."""
+
+
 class StorageError(CleverAgentsError):
     """The disk refused: no space, no permission, not a folder. The text names the path and the reason."""
+
+
+class MissingFileError(StorageError):
+    """A file that was to be read is not there."""
 
 
 # --- named contexts -----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import random
 import signal
 import subprocess
 import threading
+from hashlib import sha256
 
 import pytest
 
@@ -53,7 +54,7 @@ def test_every_line_has_its_result_in_order_with_its_number(home, config, batch)
 
     done = command("run", config(), "--batch", prompts, home=home)
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, "3 prompts: 3 answered\n")
     assert [(result["line"], result["output"], result["error"]) for result in documents(done.stdout)] == [
         (1, "ONE", None),
         (2, "TWO", None),
@@ -68,6 +69,7 @@ def test_prompts_come_from_standard_input_too(home, config):
     assert documents(done.stdout) == [
         {
             "line": 1,
+            "sha256": sha256('"é 🎉\\r\\n"'.encode()).hexdigest(),
             "output": "É 🎉\r\n",
             "outputs": ["É 🎉\r\n"],
             "error": None,
@@ -80,12 +82,12 @@ def test_prompts_come_from_standard_input_too(home, config):
     ("line", "error"),
     [
         ('"bad"', "agent shout: ZeroDivisionError: division by zero (line 2)"),
-        ("plain words", 'not JSON; expected a JSON text, or an object with "prompt"'),
-        (b'"\xff"', 'not JSON; expected a JSON text, or an object with "prompt"'),
-        ("[" * 100_000, 'not JSON; expected a JSON text, or an object with "prompt"'),
-        ("5", 'no prompt; expected a JSON text, or an object with "prompt"'),
-        ('{"promt": "x"}', 'no prompt; expected a JSON text, or an object with "prompt"'),
-        ('{"prompt": null}', 'no prompt; expected a JSON text, or an object with "prompt"'),
+        (b'"\xff"', 'not UTF-8; expected plain text, a JSON text, or an object with "prompt"'),
+        ("[" * 100_000, 'not JSON, which it begins like; expected plain text, a JSON text, or an object with "prompt"'),
+        ('{"prompt"', 'not JSON, which it begins like; expected plain text, a JSON text, or an object with "prompt"'),
+        ("5", 'no prompt; expected plain text, a JSON text, or an object with "prompt"'),
+        ('{"promt": "x"}', 'no prompt; expected plain text, a JSON text, or an object with "prompt"'),
+        ('{"prompt": null}', 'no prompt; expected plain text, a JSON text, or an object with "prompt"'),
         ('" "', "the prompt is empty"),
     ],
 )
@@ -96,13 +98,17 @@ def test_a_line_that_fails_has_its_error_costs_the_others_nothing_and_shows_in_t
 
     first, second, third = documents(done.stdout)
     assert (first["output"], third["output"]) == ("A", "B")
-    assert second == {"line": 2, "output": None, "outputs": [], "error": error, "usage": None}
-    assert (done.returncode, done.stderr) == (1, "error: 1 of 3 prompts failed\n")
+    rest = {"input": {"promt": "x"}} if "promt" in str(line) else {}
+    digest = sha256(line if isinstance(line, bytes) else line.encode()).hexdigest()
+    nothing = {"output": None, "outputs": [], "error": error, "usage": None}
+    assert second == {"line": 2, "sha256": digest} | rest | nothing
+    assert done.stderr == "3 prompts: 2 answered, 1 failed\nerror: 1 of 3 prompts failed\n"
+    assert done.returncode == 1
 
 
 def test_an_empty_batch_is_done(home, config, batch):
     done = command("run", config(), "--batch", batch("\n"), home=home)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "0 prompts: 0 answered\n")
 
 
 def test_no_prompt_sees_the_context_of_another(home, config, batch):
@@ -140,7 +146,7 @@ def test_as_many_prompts_as_allowed_are_at_work_at_the_same_time_and_results_sta
     assert [result["output"] for result in documents(done.stdout)] == [str(number) for number in range(9)]
     assert documents(done.stdout)[0]["usage"] == {"input_tokens": 10, "output_tokens": 5, "cost": None}
     assert most == 3
-    assert done.stderr == "usage: 90 tokens in, 45 out, cost unknown\n"
+    assert done.stderr == "usage: 90 tokens in, 45 out, cost unknown\n9 prompts: 9 answered\n"
 
 
 def test_an_llm_that_fails_on_one_prompt_answers_the_others(home, config, batch, scripted_llm):
@@ -157,7 +163,7 @@ def test_an_llm_that_fails_on_one_prompt_answers_the_others(home, config, batch,
 
 def test_verbose_says_which_line_an_agent_answered(home, config, batch):
     done = command("run", config(), "--batch", batch('"a"\n'), "-v", home=home)
-    (line,) = done.stderr.splitlines()
+    line = done.stderr.splitlines()[0]
     assert line.startswith("line 1: route: shout 0.")
 
 
@@ -179,7 +185,6 @@ def test_a_reader_that_goes_away_is_no_failure(home, config, batch):
         ["--batch", "BATCH", "--output-format", "json"],
         ["--batch", "BATCH", "--resume"],
         ["--batch", "BATCH", "--concurrency", "0"],
-        ["--batch", "nowhere.jsonl"],
         ["a prompt", "--output", "x.jsonl"],
         ["a prompt", "--concurrency", "2"],
     ],
@@ -200,7 +205,7 @@ def test_results_in_a_file_are_private_and_never_written_over(home, config, batc
 
     done = command("run", config(), "--batch", prompts, "--output", output, home=home)
 
-    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "2 prompts: 2 answered\n")
     assert output.stat().st_mode & 0o777 == 0o600
     before = output.read_bytes()
     assert [result["output"] for result in documents(before.decode())] == ["A", "B"]
@@ -215,7 +220,9 @@ def test_resume_begins_a_file_that_is_not_there_and_adds_nothing_to_one_that_is_
     before = output.read_bytes()
     second = command("run", config(), "--batch", prompts, "--output", output, "--resume", home=home)
     assert first.returncode == second.returncode == 1, "a failure counts, whichever run met it"
-    assert first.stderr == second.stderr == "error: 1 of 2 prompts failed\n"
+    again = f"error: 1 of 2 prompts failed; --retry-failed {output} runs them again\n"
+    assert first.stderr == f"2 prompts: 1 answered, 1 failed\n{again}"
+    assert second.stderr == f"2 prompts: 0 answered, 2 were there\n{again}"
     assert output.read_bytes() == before
 
 
@@ -331,7 +338,7 @@ def test_a_thousand_prompts_killed_at_random_moments_give_a_thousand_results_non
         child.communicate()
     done = command("run", *arguments, home=home)
 
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr.splitlines()[1:]) == (0, [])
     results = documents(output.read_text(encoding="utf-8"))
     assert [(result["line"], result["output"]) for result in results] == [
         (number, f"PROMPT {number}") for number in range(1, 1_001)
@@ -349,4 +356,4 @@ def test_a_progress_bar_is_shown_on_a_terminal_and_nowhere_else(home, config, ba
     assert "2/2" in shown
     assert "100%" not in on_a_terminal(*arguments, home=home), "not between results on the same terminal"
     assert len(documents((tmp_path / "out").read_text(encoding="utf-8"))) == 2
-    assert command(*arguments, home=home).stderr == ""
+    assert command(*arguments, home=home).stderr == "2 prompts: 2 answered\n"

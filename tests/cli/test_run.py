@@ -117,7 +117,7 @@ def test_without_a_usable_prompt_nothing_runs(home, config, stdin):
 
 
 def test_a_configuration_that_is_not_there_is_named(home, tmp_path):
-    assert "nowhere.yaml" in one_line(command("run", tmp_path / "nowhere.yaml", "go", home=home), 2)
+    assert "nowhere.yaml" in one_line(command("run", tmp_path / "nowhere.yaml", "go", home=home), 3)
 
 
 def test_every_fault_of_a_configuration_has_a_line(home, config):

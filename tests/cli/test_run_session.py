@@ -9,6 +9,7 @@ import subprocess
 import pytest
 
 from cleveragents import open_sessions
+from cleveragents.disk.files import file_digest
 from support.command import COMMAND, command, environment, one_line
 from support.postgres import PostgresServer
 from support.scripted_llm import calls, fails, hangs, says
@@ -58,7 +59,7 @@ def begin(home, config, scripted_llm, **more):
 def unkept(done, code):
     """The one line on stderr of a run that has shown its answer, and failed to keep it."""
     assert (done.returncode, done.stdout) == (code, "Paris.\n"), done.stderr
-    (line,) = done.stderr.splitlines()
+    (line,) = [line for line in done.stderr.splitlines() if not line.startswith("session: ")]
     return line
 
 
@@ -76,7 +77,9 @@ def test_a_new_session_is_begun_and_gone_on_with_in_every_way(home, config, scri
     ):
         scripted_llm.script(strictly(says("Oui.")))
         done = command("run", config, "More", *way, home=home)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "Oui.\n", "")
+        assert (done.returncode, done.stdout) == (0, "Oui.\n")
+        going_on = f"session: {session_id} (2 messages, last used just now)\n"
+        assert done.stderr == (going_on if way == ["--continue"] else "")
     assert (
         said(database(home), session_id)
         == [("user", "Hello"), ("assistant", "Bonjour.")]
@@ -93,20 +96,20 @@ def test_the_session_remembers_its_actor_and_its_configuration_file(home, config
     with open_sessions(database(home)) as sessions:
         summary = sessions.summary(session_id)
     assert summary.actor_name == "local/scripted"
-    assert summary.metadata == {"cleveragents": {"config": str(config)}}
+    assert summary.metadata == {"cleveragents": {"config": str(config), "config_digest": file_digest(config)}}
 
 
-def test_continue_takes_the_newest_session_of_the_files_own_actor(home, config, scripted_llm):
+def test_continue_takes_the_newest_session_that_was_run_with_the_file(home, config, scripted_llm):
     mine = begin(home, config, scripted_llm)
     with open_sessions(database(home)) as sessions:
-        sessions.append(sessions.create("local/other").session_id, "user", "newer")
+        sessions.append(sessions.create("local/scripted").session_id, "user", "newer")
     scripted_llm.script(says("Oui."))
     assert command("run", config, "More", "--continue", home=home).returncode == 0
     assert len(said(database(home), mine)) == 4
 
 
 def test_what_is_not_there_is_said_in_one_line(home, config):
-    assert "no session of local/scripted yet" in one_line(command("run", config, "x", "--continue", home=home), 3)
+    assert f"no session was last run with {config}" in one_line(command("run", config, "x", "--continue", home=home), 3)
     one_line(command("run", config, "x", "--session", "last", home=home), 3)
     unknown = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
     assert unknown in one_line(command("run", config, "x", "--session", unknown, home=home), 3)
@@ -203,7 +206,7 @@ def test_c50_a_run_that_is_ended_keeps_the_question_and_what_came(number, home, 
     )
     heard.append(child)
     _, stderr = child.communicate(timeout=30)
-    assert (child.returncode, stderr.split()) == (130, [b"interrupted"])
+    assert (child.returncode, stderr.split()[-1]) == (130, b"interrupted")
     stored = said(database(home), session_id)
     assert stored[:3] == [("user", "Hello"), ("assistant", "Bonjour."), ("user", "Count.")]
     # How much had arrived by then is up to the network.
@@ -238,12 +241,12 @@ def test_c10_a_save_waits_for_another_writer_and_says_when_that_takes_too_long(h
 
         scripted_llm.script(lock)
         url = f"{database(home)}?busy_timeout=0.5"
-        done = command("run", config, "q1", "--continue", home=home, env={"CLEVERAGENTS_DATABASE_URL": url})
+        done = command("run", config, "q1", "--session", session_id, home=home, env={"CLEVERAGENTS_DATABASE_URL": url})
         other.rollback()
         assert "in use" in unkept(done, 6)
         scripted_llm.script(lock)
         child = subprocess.Popen(
-            [*COMMAND, "run", str(config), "q2", "--continue", "--output-format", "stream-json"],
+            [*COMMAND, "run", str(config), "q2", "--session", session_id, "--output-format", "stream-json"],
             env=environment(home),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -279,7 +282,7 @@ def test_c11_two_hosts_on_one_database_take_turns_and_collide(tmp_path, config, 
         assert (done.returncode, done.stdout) == (0, "Trois.\n"), done.stderr
     children = [
         subprocess.Popen(
-            [*COMMAND, "run", str(config), f"{host.name} {number}", "--continue"],
+            [*COMMAND, "run", str(config), f"{host.name} {number}", "--session", session_id],
             env=environment(host, shared),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -296,7 +299,7 @@ def test_c11_two_hosts_on_one_database_take_turns_and_collide(tmp_path, config, 
     assert sorted(questions[4:]) == sorted(f"{host.name} {number}" for number in range(3) for host in hosts)
     assert found == []
     with open_sessions(url) as sessions, sessions.turn(session_id):
-        done = command("run", config, "no", "--continue", "--wait", "0", home=hosts[1], env=shared)
+        done = command("run", config, "no", "--session", session_id, "--wait", "0", home=hosts[1], env=shared)
     assert session_id in one_line(done, 6)
     assert len(said(url, session_id)) == 42
 
@@ -317,11 +320,11 @@ def test_a_database_server_that_goes_away_in_the_middle_of_a_turn(tmp_path, home
 
         # Away and back: what comes of the turn is stored on a new connection.
         scripted_llm.script(after(server.restart))
-        done = command("run", config, "q1", "--continue", home=home, env=shared)
+        done = command("run", config, "q1", "--session", session_id, home=home, env=shared)
         assert (done.returncode, done.stdout, done.stderr) == (0, "Paris.\n", "")
         # Away: one line, and the question is there.
         scripted_llm.script(after(server.halt))
-        done = command("run", config, "q2", "--continue", home=home, env=shared)
+        done = command("run", config, "q2", "--session", session_id, home=home, env=shared)
         assert "cannot use the database" in unkept(done, 1)
         server.restart()
         scripted_llm.script(strictly(says("Rome.")))
@@ -340,5 +343,5 @@ def test_a_database_server_that_goes_away_in_the_middle_of_a_turn(tmp_path, home
 def test_an_llm_that_fails_leaves_the_question_and_one_line(home, config, scripted_llm):
     session_id = begin(home, config, scripted_llm)
     scripted_llm.script(fails(400, "no"))
-    assert "agent assistant" in one_line(command("run", config, "q", "--continue", home=home), 1)
+    assert "agent assistant" in one_line(command("run", config, "q", "--session", session_id, home=home), 1)
     assert said(database(home), session_id)[2:] == [("user", "q")]

@@ -41,7 +41,7 @@ def test_without_a_file_to_go_on_with_tell_says_what_to_give(run, begun, store, 
     fresh = store.create().session_id
     assert "--config" in one_line(run("session", "tell", fresh, "x"), 2)
     (tmp_path / "loud.yaml").unlink()
-    line = one_line(run("session", "tell", begun, "x"), 2)
+    line = one_line(run("session", "tell", begun, "x"), 3)
     assert str(tmp_path / "loud.yaml") in line
     assert "--config" in line
     assert store.count(begun) == 2

@@ -101,7 +101,7 @@ def test_a_table_of_plain_text_loads_no_library_that_measures_it(tmp_path):
 
 
 def test_batches_know_nothing_of_the_command_line():
-    program = "import sys, cleveragents.app, cleveragents.batch; print(*sys.modules)"
+    program = "import sys, cleveragents.app, cleveragents.batch.result_file; print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True, text=True)
     assert not {name for name in done.stdout.split() if name.startswith(("click", "cleveragents.cli"))}
 

@@ -98,6 +98,13 @@ class ContextConflict:
     after: Any
 
 
+@dataclass(frozen=True, slots=True)
+class TurnAwaited:
+    """Another run has held ``place``, such as "context 'notes'", for a second now, and this one goes on waiting."""
+
+    place: str
+
+
 AgentEvent = (
     TextDelta
     | PromptRead
@@ -108,6 +115,7 @@ AgentEvent = (
     | AgentAnswered
     | ErrorPassedOver
     | ContextConflict
+    | TurnAwaited
 )
 
 Listener = Callable[[AgentEvent], None]

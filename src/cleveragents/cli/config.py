@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleveragents.cli.exit_codes import ExitCode
+from cleveragents.cli.exit_codes import ExitCode, exit_code
 from cleveragents.cli.kit.command_group import CommandGroup
 from cleveragents.cli.kit.output import say, show
 from cleveragents.errors import ConfigError
@@ -27,23 +27,24 @@ def validate(files: tuple[Path, ...]) -> ExitCode:
     """Check each FILE, and name every fault with its line.
 
     Good files are named on stdout, faults go to stderr as FILE:LINE: key: what is wrong. The exit code is 2
-    when any file has one. What is allowed and hardly meant, such as an agent in no route, is a warning there.
+    when any file has one, 3 when all that is wrong is that files are missing. What is allowed and hardly meant, such as
+    an agent in no route, is a warning there.
     """
     from cleveragents.config.load import load_with_doubts
 
-    invalid = False
+    codes: list[ExitCode] = []
     for file in files:
         try:
             loaded, doubts = load_with_doubts(file)
         except ConfigError as error:
-            invalid = True
+            codes.append(exit_code(error))
             for fault in error.faults:
                 say(fault)
         else:
             for doubt in doubts:
                 say(doubt)
             show(f"{file}: ok ({_count(len(loaded.agents), 'agent')}, {_count(len(loaded.network()), 'route')})")
-    return ExitCode.WRONG_USAGE if invalid else ExitCode.DONE
+    return min(codes, default=ExitCode.DONE)
 
 
 @config.command("show", epilog="Example: cleveragents config show assistant.yaml | jq .agents")
@@ -67,7 +68,10 @@ def schema() -> None:
     _print_json(json_schema())
 
 
-@config.command(epilog="Example: cleveragents config graph paper.yaml --format dot | dot -Tsvg > paper.svg")
+@config.command(
+    short_help="Draw the network of a file.",
+    epilog="Example: cleveragents config graph paper.yaml --format dot | dot -Tsvg > paper.svg",
+)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--format",

@@ -50,7 +50,11 @@ def context() -> None:
     """Named contexts: conversations and their state, each in a folder of its own."""
 
 
-@context.command("list", epilog="Example: cleveragents context list --format json")
+@context.command(
+    "list",
+    short_help="List all contexts with their last change and size.",
+    epilog="Example: cleveragents context list --format json",
+)
 @format_option
 def list_(format_: str) -> None:
     """List all contexts with the time of their last change, the size of their messages, and what is wrong with them."""
@@ -70,7 +74,10 @@ def list_(format_: str) -> None:
         say("there are no contexts; 'cleveragents run CONFIG PROMPT --context NAME' makes one")
 
 
-@context.command(epilog="Example: cleveragents context show notes --last 5 --metadata")
+@context.command(
+    short_help="Show conversation, state and global context.",
+    epilog="Example: cleveragents context show notes --last 5 --metadata",
+)
 @_name_argument
 @last_option
 @click.option("--metadata", is_flag=True, help="Each message's metadata too.")
@@ -189,7 +196,10 @@ def delete(manager: ContextManager, yes: bool) -> None:
     say(f"context {manager.name!r} was deleted")
 
 
-@context.command(epilog="Example: cleveragents context export notes --output backup.json")
+@context.command(
+    short_help="Write a context to one JSON file with a checksum.",
+    epilog="Example: cleveragents context export notes --output backup.json",
+)
 @_name_argument
 @export_options
 @_pass_context
@@ -206,7 +216,11 @@ def export(manager: ContextManager, output: Path | None, force: bool) -> None:
     show_text(str(path))
 
 
-@context.command("import", epilog="Example: cleveragents context import backup.json --name notes-restored")
+@context.command(
+    "import",
+    short_help="Make a context of an exported file or of a session.",
+    epilog="Example: cleveragents context import backup.json --name notes-restored",
+)
 @click.argument("file", required=False, type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--from-session", "id_", type=SessionId(), metavar="ID", help="Import this session instead.")
 @click.option("--name", type=ContextName(), metavar="NAME", help="The name to import it under.")
@@ -244,7 +258,9 @@ def _from_session(sessions: SessionService, id_: str, name: str | None, *, repla
     return chosen
 
 
-@context.command(epilog="Example: cleveragents context repair notes --yes")
+@context.command(
+    short_help="Show what cannot be read, and set it aside.", epilog="Example: cleveragents context repair notes --yes"
+)
 @_name_argument
 @yes_option
 @_pass_context

@@ -31,7 +31,7 @@ def db() -> None:
     """The database of sessions: CLEVERAGENTS_DATABASE_URL, else a SQLite file in the data home."""
 
 
-@db.command(epilog="Example: cleveragents db path")
+@db.command(short_help="Print which database is used.", epilog="Example: cleveragents db path")
 def path() -> None:
     """Print which database is used: the path of the SQLite file, or the URL without its password."""
     with _database() as database:
@@ -75,7 +75,10 @@ def upgrade() -> None:
         say(f"{database.name} is at schema {now} now; before: {before or 'none'}")
 
 
-@db.command(epilog="Example: cleveragents db backup sessions-monday.db")
+@db.command(
+    short_help="Write a consistent copy of the SQLite database.",
+    epilog="Example: cleveragents db backup sessions-monday.db",
+)
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False), required=False)
 def backup(file: Path | None) -> None:
     """Write a consistent copy of the SQLite database to FILE, while others go on working, and print its name.

@@ -26,6 +26,8 @@ class ExitCode(IntEnum):
 # The first class that matches decides; every other error is FAILED.
 EXIT_CODES: tuple[tuple[type[BaseException], ExitCode], ...] = (
     (click.UsageError, ExitCode.WRONG_USAGE),
+    (errors.ConfigNotFoundError, ExitCode.NOT_FOUND),
+    (errors.MissingFileError, ExitCode.NOT_FOUND),
     (errors.ConfigError, ExitCode.WRONG_USAGE),
     (errors.InvalidInputError, ExitCode.WRONG_USAGE),
     (errors.ContextNotFoundError, ExitCode.NOT_FOUND),

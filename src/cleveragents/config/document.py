@@ -72,7 +72,7 @@ def _read_text(path: FilePath) -> str:
     try:
         content = read_file(path, MAX_BYTES)
     except FileNotFoundError:
-        raise UnreadableError("there is no such file") from None
+        raise UnreadableError("there is no such file", missing=True) from None
     except IsADirectoryError:
         raise UnreadableError("is a folder, not a file") from None
     except PermissionError:

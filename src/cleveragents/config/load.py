@@ -16,7 +16,7 @@ from cleveragents.config.document import Document, read_document
 from cleveragents.config.faults import fault_line, key_path, model_faults, typed_agents, unknown_key
 from cleveragents.config.models import AppConfig
 from cleveragents.config.yaml_nodes import Fault, Path, UnreadableError
-from cleveragents.errors import ConfigError
+from cleveragents.errors import ConfigError, ConfigNotFoundError
 from cleveragents.values.text import clean_text
 
 MAX_FAULTS = 100
@@ -26,8 +26,8 @@ MAX_FAULTS = 100
 def load_config(path: str | PathLike[str]) -> AppConfig:
     """The configuration in the YAML file ``path``.
 
-    Raises ConfigError with one line for each fault, ``FILE:LINE: key.path: what is wrong``, in order of line, and at
-    most a hundred of them.
+    Raises ConfigNotFoundError, or ConfigError with one line for each fault, ``FILE:LINE: key.path: what is wrong``, in
+    order of line, and at most a hundred of them.
     """
     return _loaded(FilePath(path))[0]
 
@@ -55,7 +55,8 @@ def _loaded(path: FilePath) -> tuple[AppConfig, Document]:
     try:
         document = read_document(path)
     except UnreadableError as error:
-        raise ConfigError([fault_line(file, error.fault)]) from None
+        kind = ConfigNotFoundError if error.missing else ConfigError
+        raise kind([fault_line(file, error.fault)]) from None
     data, faults = typed_agents(document)
     guessed = {fault.path[:2] for fault in faults}
     faults += _python_only(document)

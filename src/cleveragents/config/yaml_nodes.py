@@ -31,9 +31,10 @@ class Fault:
 class UnreadableError(Exception):
     """A file out of which no data can be had; carries the one fault."""
 
-    def __init__(self, text: str, line: int = 0) -> None:
+    def __init__(self, text: str, line: int = 0, *, missing: bool = False) -> None:
         super().__init__(text)
         self.fault = Fault(line, (), text)
+        self.missing = missing
 
 
 def compose(text: str) -> tuple[Node | None, YAML]:

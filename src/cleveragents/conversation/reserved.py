@@ -24,6 +24,9 @@ RESERVED = "cleveragents"
 CONFIG = "config"
 """The path of the configuration file that the session was last run with."""
 
+CONFIG_DIGEST = "config_digest"
+"""The SHA-256 of that file as it was then; None when it could not be read any more."""
+
 GLOBAL_CONTEXT = "global_context"
 """What agents keep in the global context for the next run."""
 

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from cleveragents.errors import StorageError
+from cleveragents.errors import MissingFileError, StorageError
 
 PRIVATE_FILE, PRIVATE_FOLDER = 0o600, 0o700
 
@@ -40,7 +40,9 @@ def storage_errors(path: Path, action: str = "write") -> Iterator[None]:
         yield
     except OSError as error:
         reason = f"{error.strerror or error}{_HINTS.get(error.errno or 0, '')}"
-        raise StorageError(f"cannot {action} {path}: {reason}") from error
+        missing = action == "read" and isinstance(error, FileNotFoundError)
+        kind = MissingFileError if missing else StorageError
+        raise kind(f"cannot {action} {path}: {reason}") from error
 
 
 def make_folder(path: Path) -> None:
@@ -120,6 +122,13 @@ def read_file(path: Path, limit: int | None = None, *, follow: bool = True) -> b
     """
     with open(open_file(path, os.O_RDONLY, follow=follow), "rb") as file:
         return file.read() if limit is None else file.read(limit + 1)
+
+
+def file_digest(path: Path) -> str:
+    """The SHA-256 of the regular file at ``path``, in hexadecimal digits. Raises OSError for anything else."""
+    from hashlib import sha256
+
+    return sha256(read_file(path)).hexdigest()
 
 
 def write_all(descriptor: int, data: bytes) -> None:

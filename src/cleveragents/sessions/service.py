@@ -12,7 +12,7 @@ from types import EllipsisType, TracebackType
 from typing import Any, Self
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage
-from cleveragents.conversation.reserved import CONFIG, IMPORTED_FROM, without_reserved
+from cleveragents.conversation.reserved import CONFIG, CONFIG_DIGEST, IMPORTED_FROM, without_reserved
 from cleveragents.conversation.usage import TokenUsage, UsageEntry
 from cleveragents.disk.locks import TURN_WAIT
 from cleveragents.errors import (
@@ -22,6 +22,7 @@ from cleveragents.errors import (
     SessionImportError,
     SessionNotFoundError,
 )
+from cleveragents.sessions.config_file import ConfigFile
 from cleveragents.sessions.document import read_document
 from cleveragents.sessions.filter import SessionFilter
 from cleveragents.sessions.linked_plan import LinkedPlan, with_plan
@@ -164,22 +165,22 @@ class SessionService:
             )
         return found[0].session_id
 
-    def newest(self, actor_name: str | None = None) -> SessionSummary:
+    def newest(self, config: ConfigFile | None = None) -> SessionSummary:
         """The session with the newest activity that a run may go on with: no import that was never run here.
 
-        Raises SessionNotFoundError.
+        With ``config``, one that was last run with that file. Raises SessionNotFoundError.
         """
-        page = self.list(limit=_AT_ONCE, actor_name=actor_name)
+        page = self.list(limit=_AT_ONCE)
         passed_over = 0
         while page:
             for summary in page:
-                if not summary.only_imported:
+                passed_over += summary.only_imported
+                if not summary.only_imported and (config is None or config.is_remembered(summary.metadata)):
                     return summary
-                passed_over += 1
-            page = self.list(limit=_AT_ONCE, actor_name=actor_name, after=page[-1])
-        whose = "" if actor_name is None else f" of {actor_name}"
-        imports = ", only what was imported and never run here" if passed_over else ""
-        raise SessionNotFoundError(f"there is no session{whose} yet{imports}; 'run --new-session' begins one")
+            page = self.list(limit=_AT_ONCE, after=page[-1])
+        which = "there is no session yet" if config is None else f"no session was last run with {config.path}"
+        imports = ", only what was imported and never run here" if passed_over and config is None else ""
+        raise SessionNotFoundError(f"{which}{imports}; 'run --new-session' begins one")
 
     def statistics(self) -> Statistics:
         """Sums over all sessions, by day, actor and llm. Reads every session and ledger, and no message."""
@@ -350,7 +351,7 @@ class SessionService:
         origin, and its automation level is not. Times in the future are now.
         """
         now = self._now()
-        metadata, ran = without_reserved(original.metadata, [CONFIG])
+        metadata, ran = without_reserved(original.metadata, [CONFIG, CONFIG_DIGEST])
         session = replace(
             original,
             session_id=new_ulid(),

@@ -15,7 +15,7 @@ from cleveragents.conversation.transcript import Step, Turn, Window, turns_of
 from cleveragents.errors import ContextNotFoundError
 from cleveragents.streams.router import RunResult
 from cleveragents.turns.partial_answer import PartialAnswer
-from cleveragents.turns.turn import Beginning, held_by
+from cleveragents.turns.turn import Beginning, Late, held_by
 from cleveragents.values.merge import Changes
 
 
@@ -33,9 +33,9 @@ class ContextTurn:
         self._prompt = ""
         self._recent: Sequence[HistoryMessage] = ()
 
-    def held(self, wait: float) -> AbstractAsyncContextManager[None]:
+    def held(self, wait: float, late: Late) -> AbstractAsyncContextManager[None]:
         """See Turn."""
-        return held_by(lambda cancelled: self._context.turn(wait, cancelled=cancelled))
+        return held_by(lambda cancelled: self._context.turn(wait, cancelled=cancelled), late)
 
     async def begin(self, prompt: str, config: Path | None) -> Beginning:  # noqa: ARG002 - a context remembers no file
         """See Turn. Llm agents put what was said before in front of the prompt, or are sent it in roles of its own."""

@@ -17,7 +17,6 @@ from cleveragents.config.models import WindowConfig
 from cleveragents.conversation.content import NOTHING
 from cleveragents.conversation.message import MessageDraft
 from cleveragents.conversation.reserved import (
-    CONFIG,
     FAILED,
     GLOBAL_CONTEXT,
     INTERRUPTED,
@@ -27,10 +26,11 @@ from cleveragents.conversation.reserved import (
 )
 from cleveragents.conversation.transcript import Step, Turn, Window, turns_of
 from cleveragents.errors import SessionServiceError
+from cleveragents.sessions.config_file import ConfigFile
 from cleveragents.sessions.service import SessionService
 from cleveragents.streams.router import RunResult
 from cleveragents.turns.partial_answer import PartialAnswer
-from cleveragents.turns.turn import Beginning, held_by
+from cleveragents.turns.turn import Beginning, Late, held_by
 from cleveragents.values.merge import Changes
 
 GRACE = 0.5
@@ -59,9 +59,9 @@ class SessionTurn:
         self._failure: SessionServiceError | None = None
         self._hangs = False
 
-    def held(self, wait: float) -> AbstractAsyncContextManager[None]:
+    def held(self, wait: float, late: Late) -> AbstractAsyncContextManager[None]:
         """See Turn."""
-        return held_by(lambda cancelled: self._sessions.turn(self._id, wait, cancelled=cancelled))
+        return held_by(lambda cancelled: self._sessions.turn(self._id, wait, cancelled=cancelled), late)
 
     async def begin(self, prompt: str, config: Path | None) -> Beginning:
         """See Turn."""
@@ -69,8 +69,8 @@ class SessionTurn:
         def store() -> Mapping[str, Any]:
             metadata = self._sessions.summary(self._id).metadata
             self._first = self._sessions.append(self._id, "user", prompt).sequence
-            if config is not None and reserved(metadata, CONFIG) != (path := str(config.absolute())):
-                self._sessions.update(self._id, metadata=with_reserved({}, {CONFIG: path}))
+            if config is not None and (remembered := ConfigFile.at(config).as_metadata(metadata)):
+                self._sessions.update(self._id, metadata=remembered)
             kept = reserved(metadata, GLOBAL_CONTEXT)
             return kept if isinstance(kept, Mapping) else {}
 

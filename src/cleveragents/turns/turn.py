@@ -16,6 +16,12 @@ from cleveragents.agents.agent import Conversation
 from cleveragents.streams.router import RunResult
 from cleveragents.values.merge import Changes
 
+SILENCE = 1.0
+"""Seconds of waiting for another run of which nothing is said."""
+
+Late = Callable[[], None]
+"""Called when waiting takes long."""
+
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
@@ -36,8 +42,11 @@ class Turn(Protocol):
     and use in between is in its ``PartialAnswer``; the steps in which they call tools come to ``Conversation.keep``.
     """
 
-    def held(self, wait: float) -> AbstractAsyncContextManager[None]:
-        """Have the one turn inside the block. Raises ContextBusyError or SessionBusyError after ``wait`` seconds."""
+    def held(self, wait: float, late: Late) -> AbstractAsyncContextManager[None]:
+        """Have the one turn inside the block. Raises ContextBusyError or SessionBusyError after ``wait`` seconds.
+
+        ``late`` is called once when it has not been had after a second.
+        """
 
     async def begin(self, prompt: str, config: Path | None) -> Beginning:
         """Keep the question, and the configuration file that answers it."""
@@ -56,7 +65,7 @@ class UnkeptTurn:
     """See Turn: that of a run without a context or a session, of which nothing is kept."""
 
     @asynccontextmanager
-    async def held(self, wait: float) -> AsyncIterator[None]:  # noqa: ARG002 - there is nothing to wait for
+    async def held(self, wait: float, late: Late) -> AsyncIterator[None]:  # noqa: ARG002 - there is nothing to wait for
         """Nothing is shared with anybody."""
         yield
 
@@ -72,10 +81,10 @@ class UnkeptTurn:
 
 
 @asynccontextmanager
-async def held_by(lock: Callable[[threading.Event], AbstractContextManager[None]]) -> AsyncIterator[None]:
+async def held_by(lock: Callable[[threading.Event], AbstractContextManager[None]], late: Late) -> AsyncIterator[None]:
     """Hold a lock that is waited for in a thread; a run that is cancelled meanwhile gives up waiting at once.
 
-    ``lock`` makes it, given the event that ends its waiting.
+    ``lock`` makes it, given the event that ends its waiting. ``late`` is as for Turn.
     """
     cancelled = threading.Event()
 
@@ -90,7 +99,10 @@ async def held_by(lock: Callable[[threading.Event], AbstractContextManager[None]
 
     taking = background.start(take)
     try:
-        held = await asyncio.wrap_future(taking)
+        coming = asyncio.wrap_future(taking)
+        if not (await asyncio.wait([coming], timeout=SILENCE))[0]:
+            late()
+        held = await coming
     except asyncio.CancelledError:
         cancelled.set()
         # It may have been taken at the last moment.

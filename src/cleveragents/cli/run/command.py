@@ -15,12 +15,14 @@ from cleveragents.cli.kit.arguments import typed_text
 from cleveragents.cli.kit.context_name import ContextName
 from cleveragents.cli.kit.interruption import interrupt_on_termination
 from cleveragents.cli.kit.output import say, warn
+from cleveragents.cli.kit.prompt_command import PromptCommand
 from cleveragents.cli.kit.session_id import SessionId
 from cleveragents.cli.run.printers import OUTPUT_FORMATS, printer
 from cleveragents.cli.run.progress import usage_line
-from cleveragents.errors import CleverAgentsError
+from cleveragents.errors import CleverAgentsError, ConfigNotFoundError
 
 if TYPE_CHECKING:
+    from cleveragents.config import AppConfig
     from cleveragents.contexts import ContextManager
     from cleveragents.sessions.service import SessionService
 
@@ -32,6 +34,7 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
 
 
 @click.command(
+    cls=PromptCommand,
     epilog="Example: git diff | cleveragents run reviewer.yaml 'Review this change.' --context reviews",
 )
 @click.argument("config", type=click.Path(path_type=Path))
@@ -42,7 +45,7 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
     "--continue",
     "newest",
     is_flag=True,
-    help="Go on with the newest session of this file's actor that was begun or run here.",
+    help="Go on with the newest session that was last run with this file, and say on stderr which.",
 )
 @click.option("--new-session", is_flag=True, help="Begin a session, and say its id on stderr.")
 @click.option("--temperature", type=float, help="From 0 to 2, for every llm agent in this run; never saved.")
@@ -69,9 +72,9 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
 @click.option("-v", "--verbose", is_flag=True, help="Say on stderr which agent answered, where, and in which time.")
 @click.option(
     "--batch",
-    type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path),
+    type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),
     metavar="FILE",
-    help="Run each line of FILE ('-': standard input), a JSON text or an object with \"prompt\"; print JSON lines.",
+    help="Run each line of FILE ('-': standard input): text, JSON text or an object with \"prompt\"; print JSON lines.",
 )
 @click.option(
     "--concurrency",
@@ -83,6 +86,18 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
 )
 @click.option("--output", type=click.Path(path_type=Path), metavar="FILE", help="With --batch: write results to FILE.")
 @click.option("--resume", is_flag=True, help="With --output: go on after the results that FILE has already.")
+@click.option(
+    "--retry-failed",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="OLD",
+    help="With --output: copy what was right in the results OLD, and run all else again.",
+)
+@click.option(
+    "--rerun-changed",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="OLD",
+    help="The same, but run everything again where the configuration has changed since OLD.",
+)
 def run(
     config: Path,
     prompt: str | None,
@@ -102,6 +117,8 @@ def run(
     concurrency: int,
     output: Path | None,
     resume: bool,
+    retry_failed: Path | None,
+    rerun_changed: Path | None,
 ) -> ExitCode:
     """Run the agents of the configuration file CONFIG on PROMPT.
 
@@ -110,18 +127,25 @@ def run(
     from cleveragents.app import CleverAgentsApp
 
     interrupt_on_termination()
-    _refuse_what_does_not_go_together(batch, output, resume=resume)
+    _refuse_what_does_not_go_together(batch, output)
+    _refuse_a_prompt_for_a_file(config, prompt)
     asked = "" if batch else _prompt(prompt)
     with ExitStack() as stack:
         sessions = stack.enter_context(_sessions()) if session is not None or newest or new_session else None
         app = CleverAgentsApp(config, temperature=temperature, unsafe=unsafe, llm=llm, sessions=sessions)
         if batch:
-            from cleveragents.cli.run.batch import run_batch
+            from cleveragents.batch.manifest import Manifest
+            from cleveragents.cli.run.batch import Output, run_batch
+            from cleveragents.disk.files import file_digest, storage_errors
 
-            return run_batch(
-                app, batch, concurrency=concurrency, output=output, resume=resume, usage=usage, verbose=verbose
-            )
-        session_id = None if sessions is None else _session(sessions, session, app.config.name, new=new_session)
+            place = None
+            if output is not None:
+                with storage_errors(config, "read"):
+                    digest = file_digest(config)
+                manifest = Manifest(config.name, digest, llm, temperature, unsafe)
+                place = Output(output, manifest, resume, retry_failed or rerun_changed, rerun_changed is not None)
+            return run_batch(app, batch, concurrency=concurrency, output=place, usage=usage, verbose=verbose)
+        session_id = None if sessions is None else _session(sessions, session, app.config, new=new_session)
         conversation = _conversation(context)
         live = not no_stream and not verbose and sys.stdout.isatty()
         shown = printer(
@@ -149,26 +173,37 @@ def run(
 
 _CONVERSATIONS = {"context", "session", "newest", "new_session"}
 _NOT_IN_A_BATCH = {"prompt", "output_format", "no_stream", "wait"} | _CONVERSATIONS
-_IN_A_BATCH_ONLY = {"concurrency", "output", "resume"}
+_WITH_OUTPUT_ONLY = {"resume", "retry_failed", "rerun_changed"}
+_IN_A_BATCH_ONLY = {"concurrency", "output"} | _WITH_OUTPUT_ONLY
+_ONE_OF = (_CONVERSATIONS, {"retry_failed", "rerun_changed"})
 
 
-def _refuse_what_does_not_go_together(batch: Path | None, output: Path | None, *, resume: bool) -> None:
+def _refuse_what_does_not_go_together(batch: Path | None, output: Path | None) -> None:
     ctx = click.get_current_context()
-    conversation = ""
-    for parameter in ctx.command.params:
-        name = parameter.name or ""
-        if ctx.get_parameter_source(name) is not click.core.ParameterSource.COMMANDLINE:
-            continue
+    hints = {
+        parameter.name or "": parameter.get_error_hint(ctx)
+        for parameter in ctx.command.params
+        if ctx.get_parameter_source(parameter.name or "") is click.core.ParameterSource.COMMANDLINE
+    }
+    for name, hint in hints.items():
         if batch and name in _NOT_IN_A_BATCH:
-            raise click.UsageError(f"{parameter.get_error_hint(ctx)} does not go with --batch")
+            raise click.UsageError(f"{hint} does not go with --batch")
         if not batch and name in _IN_A_BATCH_ONLY:
-            raise click.UsageError(f"{parameter.get_error_hint(ctx)} needs --batch")
-        if name in _CONVERSATIONS:
-            if conversation:
-                raise click.UsageError(f"{parameter.get_error_hint(ctx)} does not go with {conversation}")
-            conversation = parameter.get_error_hint(ctx)
-    if resume and output is None:
-        raise click.UsageError("--resume needs --output: the file with the results so far")
+            raise click.UsageError(f"{hint} needs --batch")
+        if output is None and name in _WITH_OUTPUT_ONLY:
+            raise click.UsageError(f"{hint} needs --output: the file that results go to")
+    for group in _ONE_OF:
+        given = [hint for name, hint in hints.items() if name in group]
+        if len(given) > 1:
+            raise click.UsageError(f"{given[1]} does not go with {given[0]}")
+
+
+def _refuse_a_prompt_for_a_file(config: Path, prompt: str | None) -> None:
+    if any(letter.isspace() for letter in config.name) and not config.exists():
+        named = typed_text(str(config))
+        swapped = prompt is not None and Path(prompt).is_file()
+        hint = f"{prompt} is one, so swap the two" if swapped else "the configuration file comes first: run FILE PROMPT"
+        raise ConfigNotFoundError([f"{named!r:.200} is no file; {hint}"])
 
 
 def _prompt(argument: str | None) -> str:
@@ -206,12 +241,17 @@ def _sessions() -> SessionService:
     return open_sessions()
 
 
-def _session(sessions: SessionService, reference: str | None, actor: str, *, new: bool) -> str:
-    """The id of the session to run on: the one referred to, a new one, or else the newest of the actor."""
+def _session(sessions: SessionService, reference: str | None, config: AppConfig, *, new: bool) -> str:
+    """The id of the session to run on: the one referred to, a new one, or else the newest of the file."""
     if reference is not None:
         return sessions.find(reference)
     if new:
-        session_id = sessions.create(actor).session_id
+        session_id = sessions.create(config.name).session_id
         say(f"session: {session_id}")
         return session_id
-    return sessions.newest(actor).session_id
+    from cleveragents.cli.run.going_on import going_on_line
+    from cleveragents.sessions.config_file import ConfigFile
+
+    summary = sessions.newest(None if config.path is None else ConfigFile.at(config.path))
+    say(going_on_line(summary))
+    return summary.session_id

@@ -31,11 +31,13 @@ class Remarks:
 
     def event(self, event: AgentEvent) -> None:
         """Say what there is to say now."""
-        from cleveragents.agents.events import PromptRead, ToolPrinted
+        from cleveragents.agents.events import PromptRead, ToolPrinted, TurnAwaited
 
         if isinstance(event, PromptRead):
             if sys.stderr.isatty() and (line := self._reading.line(event, time.monotonic())):
                 say(self._before + line)
+        elif isinstance(event, TurnAwaited):
+            say(f"waiting for another run on {event.place}")
         elif isinstance(event, ToolPrinted):
             say(event.text.removesuffix("\n"))
         elif self._verbose and (line := progress_line(event)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import shlex
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from cleveragents.sessions.session import SessionSummary
 
 _TITLE_WIDTH = 50
+_DEFAULT_LIMIT = 20
 
 
 class Moment(click.ParamType):  # type: ignore[type-arg] # generic at run time only in newer releases of click
@@ -47,7 +49,9 @@ class Moment(click.ParamType):  # type: ignore[type-arg] # generic at run time o
 @click.option("--tag", callback=as_typed, help="Only sessions with this tag.")
 @click.option("--since", type=Moment(end_of_day=False), help="Only what changed then or later: a date, or a UTC time.")
 @click.option("--until", type=Moment(end_of_day=True), help="Only what changed before, or on that day at the latest.")
-@click.option("--limit", type=click.IntRange(min=0), default=20, show_default=True, metavar="N", help="How many.")
+@click.option(
+    "--limit", type=click.IntRange(min=0), default=_DEFAULT_LIMIT, show_default=True, metavar="N", help="How many."
+)
 @click.option("--after", type=SessionId(), metavar="ID", help="Go on after this session.")
 @format_option
 @pass_sessions
@@ -82,7 +86,12 @@ def list_(
         rows = (summary.as_cli_dict() for summary in shown)
     show_rows(rows, ["id", "updated", "messages", "actor", "title", "tags"], format_)
     if len(found) > len(shown) > 0:
-        say(f"there are more; 'cleveragents session list --after {shown[-1].session_id}' goes on")
+        times = {name: time.isoformat() for name, time in (("since", since), ("until", until)) if time is not None}
+        filters = {"actor": actor, "namespace": namespace, "tag": tag, **times}
+        given = [f"--{name} {shlex.quote(value)} " for name, value in filters.items() if value is not None]
+        size = "" if limit == _DEFAULT_LIMIT else f"--limit {limit} "
+        after_last = f"--after {shown[-1].session_id}"
+        say(f"there are more; 'cleveragents session list {''.join(given)}{size}{after_last}' goes on")
     elif not found and format_ == "table":
         narrowed = any(value is not None for value in (after, actor, namespace, tag, since, until))
         say("no session matches" if narrowed else "there are no sessions; 'cleveragents session create' makes one")

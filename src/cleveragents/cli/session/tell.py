@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cleveragents.cli.exit_codes import ExitCode
+from cleveragents.cli.kit.prompt_command import PromptCommand
 from cleveragents.cli.kit.session_id import id_argument
 from cleveragents.cli.kit.sessions import pass_sessions
 from cleveragents.cli.run.command import run
+from cleveragents.errors import ConfigNotFoundError
 
 if TYPE_CHECKING:
     from cleveragents.sessions.service import SessionService
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
 _OF_RUN = {"temperature", "llm", "output_format", "no_stream", "usage", "unsafe", "wait", "verbose"}
 
 
-@click.command(epilog="Example: cleveragents session tell last 'And by train?'")
+@click.command(cls=PromptCommand, epilog="Example: cleveragents session tell last 'And by train?'")
 @id_argument
 @click.argument("prompt", required=False)
 @click.option("--config", type=click.Path(path_type=Path), metavar="FILE", help="Use this configuration file instead.")
@@ -57,5 +59,7 @@ def _config(session_id: str, last: Any) -> Path:
             f"session {session_id} has not been run with a configuration file yet; give --config FILE"
         )
     if not Path(last).is_file():
-        raise click.UsageError(f"{last}, which session {session_id} was last run with, is gone; give --config FILE")
+        raise ConfigNotFoundError(
+            [f"{last}, which session {session_id} was last run with, is gone; give --config FILE"]
+        )
     return Path(last)
