@@ -107,6 +107,6 @@ def test_pipes_and_devices_are_no_configuration_import_batch_or_weights(pipe, tm
         with pytest.raises(CleverAgentsError, match="not a regular file"):
             ContextManager.import_from(path, "talk", tmp_path)
         with pytest.raises(CleverAgentsError, match="not a regular file"):
-            run_batch(app, path, concurrency=1, output=None, resume=False, usage=False, verbose=False)
+            run_batch(app, path, concurrency=1, output=None, usage=False, verbose=False)
         with pytest.raises(Exception, match=r"not a regular file|not installed"):
             local.begin("a", f"gguf:{path}").result(5)

@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, NoReturn
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from cleveragents.config.rules import REFUSED, address_fault
@@ -25,6 +25,8 @@ COMPLAINT = "complaint"
 _KEY = re.compile(r"(sk|pk|rk|gsk|hf|ghp|xai)[-_]\w[\w-]{7,}|AIza[\w-]{20,}|ey[\w-]{16,}\.[\w.-]+")
 _VARIABLE = "[A-Za-z_][A-Za-z0-9_]*"
 _PROVIDER_MODEL = r"(?!gguf:)[A-Za-z][\w.-]*:\S+"
+LLM_PATTERN = rf"^(?!.*\$\{{)(local$|gguf:\s*\S|{_PROVIDER_MODEL}$)"
+"""Names of llms where no server of one's own is named."""
 _SHOWN_CHARACTERS = 60
 _LARGE = 10**15
 _JSON_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
@@ -157,6 +159,12 @@ def llm_name(name: str) -> str:
     return name
 
 
+def _served_name(name: str, info: ValidationInfo) -> str:
+    """``name`` if it names an llm: at an address of its own a server has names of its own."""
+    served = info.data.get("base_url") is not None and name.isprintable() and name.strip()
+    return name if served and "${" not in name else llm_name(name)
+
+
 def _base_url(url: str) -> str:
     if fault := address_fault(url):
         # Without the value: it may hold a password.
@@ -182,8 +190,8 @@ def _text_schema(pattern: str) -> WithJsonSchema:
 
 LLMName = Annotated[
     str,
-    AfterValidator(llm_name),
-    _text_schema(rf"^(?!.*\$\{{)(local$|gguf:\s*\S|{_PROVIDER_MODEL}$)"),
+    AfterValidator(_served_name),
+    _text_schema(r"^(?!.*\$\{).*\S"),
 ]
 BaseURL = Annotated[
     str,

@@ -10,6 +10,7 @@ from pydantic import (
     AfterValidator,
     AliasChoices,
     BeforeValidator,
+    ConfigDict,
     Field,
     WithJsonSchema,
     field_validator,
@@ -21,6 +22,7 @@ from pydantic_core import PydanticCustomError
 from cleveragents.config.checks import agents_to_run, whole_faults
 from cleveragents.config.fields import (
     COMPLAINT,
+    LLM_PATTERN,
     NAME_PATTERN,
     BaseURL,
     Code,
@@ -66,6 +68,7 @@ class _FirstKeys:
     """What an llm agent is shown with before its settings: fields come in the order of bases, the last one first."""
 
     type: str
+    base_url: str | None
     llm: str
     system_prompt: str
 
@@ -73,17 +76,22 @@ class _FirstKeys:
 class LLMAgentConfig(Section, LLMSettings, _FirstKeys):
     """An agent that asks an llm."""
 
+    model_config = ConfigDict(
+        json_schema_extra={"anyOf": [{"required": ["base_url"]}, {"properties": {"llm": {"pattern": LLM_PATTERN}}}]}
+    )
+
     type: Literal["llm"] = Field(default="llm", description="llm: an agent that asks an llm.")
-    llm: LLMName = Field(
-        description="provider:model (such as openai:gpt-5-mini), local for the built-in small llm, or "
-        "gguf:/path/to/file.gguf."
-    )
-    system_prompt: Template = Field(
-        default="", description="What the llm is told first; {{ context.key }} shows a value of the global context."
-    )
+    # Before the llm: a server at an address of its own has names of its own.
     base_url: BaseURL | None = Field(
         default=None,
         description="Address of an OpenAI-compatible server. ${NAME} stands for an environment variable.",
+    )
+    llm: LLMName = Field(
+        description="provider:model (such as openai:gpt-5-mini), local for the built-in small llm, or "
+        "gguf:/path/to/file.gguf; with base_url any name that the server there knows."
+    )
+    system_prompt: Template = Field(
+        default="", description="What the llm is told first; {{ context.key }} shows a value of the global context."
     )
     api_key_env: VariableName | None = Field(
         default=None, description="Name of the environment variable that holds the key; never the key itself."
