@@ -124,7 +124,7 @@ class ScriptedLLM:
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 request = json.loads(body)
-                if not self.path.endswith("/chat/completions"):
+                if not self.path.endswith(("/chat/completions", "/responses")):
                     self.send_error(404)
                     return
                 exchange = Exchange(self, request, scripted)
