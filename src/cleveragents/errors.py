@@ -114,7 +114,12 @@ class AgentError(CleverAgentsError):
 
 
 class LLMError(AgentError):
-    """An llm could not be reached, refused, or gave an answer that cannot be used."""
+    """An llm could not be reached, refused, or gave an answer that cannot be used.
+
+    ``retry_after`` is after how many seconds its server wants to be asked again; None where it does not say.
+    """
+
+    retry_after: float | None = None
 
 
 class ToolError(AgentError):

@@ -1,10 +1,11 @@
 """Which failures of an llm are met by asking again, and which are told as passing ones."""
 
+import asyncio
 import socket
 
 import pytest
 
-from cleveragents import StreamRouter
+from cleveragents import Message, StreamRouter
 from cleveragents.errors import LLMError
 from support.llms import ask, failure
 from support.networks import route, run
@@ -38,6 +39,48 @@ def test_a_server_that_asks_for_a_long_pause_is_not_waited_for(scripted_llm, age
     assert "too many requests (429)" in text
     assert "try again in 30 hours" in text
     assert len(scripted_llm.requests) == 1
+
+
+def test_a_rate_limit_is_waited_out_as_often_as_the_server_says(scripted_llm, agent):
+    scripted_llm.script(*[fails(429, "slow down", {"Retry-After-Ms": "50"})] * 6, says("Paris"))
+    assert ask(agent()).content == "Paris"
+
+
+def test_a_pause_that_is_longer_than_the_agent_allows_is_not_waited_for(scripted_llm, agent):
+    scripted_llm.script(fails(429, "slow down", {"Retry-After": "2"}), says("never"))
+    assert "try again in 2 seconds" in failure(agent(max_wait=1))
+
+
+def test_a_server_that_always_says_at_once_is_not_asked_for_ever(scripted_llm, agent):
+    scripted_llm.always(fails(429, "slow down", {"Retry-After": "0"}))
+    assert "too many requests" in failure(agent(max_wait=1))
+    assert len(scripted_llm.requests) <= 21
+
+
+def test_all_who_ask_a_busy_server_side_by_side_are_answered(scripted_llm, agent):
+    async def all_of_them():
+        return await asyncio.gather(*(agent().process(Message("What?")) for _ in range(8)))
+
+    scripted_llm.script(*[fails(429, "slow down", {"Retry-After-Ms": "50"})] * 30, *[says("Paris")] * 8)
+    assert [reply.content for reply in asyncio.run(all_of_them())] == ["Paris"] * 8
+
+
+def test_the_most_tokens_are_sent_by_the_newer_name_where_that_is_wanted_and_it_is_remembered(scripted_llm, agent):
+    refusal = "Unsupported parameter: 'max_tokens' is not supported; use 'max_completion_tokens' instead."
+    scripted_llm.script(fails(400, refusal), says("Paris"), says("Rome"))
+    assert ask(agent("o-new", max_tokens=9)).content == "Paris"
+    assert ask(agent("o-new", max_tokens=9)).content == "Rome"
+    sent = [{key for key in request if key.startswith("max_")} for request in scripted_llm.requests]
+    assert sent == [{"max_tokens"}, {"max_completion_tokens"}, {"max_completion_tokens"}]
+
+
+@pytest.mark.parametrize(
+    ("llm", "sent"), [("smollm2", "smollm2"), ("qwen3:8b", "qwen3:8b"), ("openai:gpt-5-mini", "gpt-5-mini")]
+)
+def test_a_server_at_an_address_of_its_own_is_asked_for_its_own_name(scripted_llm, agent, llm, sent):
+    scripted_llm.script(says("Paris"))
+    ask(agent(llm))
+    assert scripted_llm.requests[0]["model"] == sent
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 404, 422])

@@ -4,7 +4,7 @@ import pytest
 import reactivex as rx
 from reactivex import operators as ops
 
-from cleveragents.errors import AgentError, StreamError
+from cleveragents.errors import AgentError, LLMError, StreamError
 from cleveragents.streams.joins import join_all, join_first, join_majority
 from support.networks import agents
 from support.virtual import Timeline, content, diagram, parcel
@@ -153,6 +153,16 @@ def test_retry_does_not_double_its_wait_for_ever():
     results = time.run(attempts(time, *lines, error=error).pipe(time.operator({"retry": {"attempts": 20}})))
 
     assert results == [(1 + 2 + 4 + 8 + 16 + 32 + 60 + 60 + 60, "a"), (243, "|")]
+
+
+@pytest.mark.parametrize(("wished", "expected"), [(5, "-----(a|)"), (0.5, "-(a|)"), (61, "#")])
+def test_retry_obeys_a_server_that_says_when_to_ask_again(wished, expected):
+    time, error = Timeline(), LLMError("a", "429: too busy", temporary=True)
+    error.retry_after = wished
+
+    results = time.run(attempts(time, "#", "(a|)", error=error).pipe(time.operator({"retry": {"attempts": 3}})))
+
+    assert results == diagram(expected, error=error)
 
 
 def test_an_error_that_will_not_pass_is_not_retried():

@@ -130,14 +130,18 @@ def parallel(settings: ParallelConfig, stage: Stage) -> Operator:
 
 
 def retry(settings: RetryConfig, stage: Stage) -> Operator:
-    """The step once more when it has failed for a reason that may pass, with waits that double each time."""
+    """The step once more when it has failed for a reason that may pass, with waits that double each time.
+
+    An llm's server that says when it wants to be asked again is obeyed; one that says later than that is given up.
+    """
     attempts, backoff = settings.retry.attempts, settings.retry.backoff
 
     def attempt(number: int, step: Observable[Parcel]) -> Observable[Parcel]:
         def after(error: Exception, _: Observable[Parcel]) -> Observable[Parcel]:
-            if number >= attempts or not getattr(error, "temporary", False):
+            wished = getattr(error, "retry_after", None) or 0.0
+            if number >= attempts or not getattr(error, "temporary", False) or wished > LONGEST_BACKOFF:
                 return rx.throw(error)
-            wait = min(backoff * 2 ** (number - 1), max(backoff, LONGEST_BACKOFF))
+            wait = max(wished, min(backoff * 2 ** (number - 1), max(backoff, LONGEST_BACKOFF)))
             return rx.timer(wait, scheduler=stage.scheduler).pipe(ops.flat_map(lambda _: attempt(number + 1, step)))
 
         return step.pipe(ops.catch(after))

@@ -97,7 +97,9 @@ class Asked:
     def error(self, error: Exception) -> LLMError:
         """``error``, raised by a request to the llm, as what happened and what to do about it."""
         reason = _without_secrets(self._reason(error), self.secrets)
-        return llm_error(self.agent, self.llm, reason, temporary=_may_pass(error))
+        told = llm_error(self.agent, self.llm, reason, temporary=_may_pass(error))
+        told.retry_after = getattr(error, "retry_after", None)
+        return told
 
     def _reason(self, error: Exception) -> str:  # noqa: C901, PLR0911, PLR0912 - one flat table of cases
         from pydantic_ai import exceptions as ai
