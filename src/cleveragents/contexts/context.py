@@ -141,9 +141,10 @@ class ContextManager:
         message = new_message(role, content, metadata, timestamp)
         line = message.as_line()
         with self._folder.locked():
-            told = append(self._folder.messages_file, line)
-        if told:
-            self._told.tell(self.name, told)
+            torn = append(self._folder.messages_file, line)
+        if torn:
+            path = self._folder.messages_file
+            self._told.tell_set_aside(self.name, path, torn, damaged_file(path))
         return message
 
     @property
@@ -390,5 +391,8 @@ class ContextManager:
                 self._folder.replace_state(stored)
 
     def _tell_problem(self, reading: Reading) -> None:
-        if reading.problem:
+        path = self._folder.messages_file
+        if reading.torn:
+            self._told.tell_torn(self.name, path, len(reading.torn), damaged_file(path))
+        elif reading.problem:
             self._told.tell(self.name, with_advice(reading.problem))
