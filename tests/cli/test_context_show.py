@@ -7,6 +7,7 @@ import pytest
 
 from cleveragents import ContextManager
 from support.command import ok, one_line
+from support.terminal import on_a_terminal
 
 
 def test_the_list_shows_what_there_is_and_what_is_wrong(run_context, notes, root):
@@ -32,12 +33,13 @@ def test_an_empty_list_says_how_to_begin(run_context):
     assert ok(run_context("list", "--format", "json")) == "[]\n"
 
 
-def test_a_context_is_shown_with_times_roles_and_state(run_context, notes):
+def test_a_context_is_shown_with_times_roles_and_state(run_context, notes, home):
     assert ok(run_context("show", "notes")) == (
         "[2026-01-01 00:00:00 UTC] user: Hello Wörld\n"
-        "[2026-01-01 00:00:01 UTC] assistant: Hi \\x1b[31m there\n"
+        "[2026-01-01 00:00:01 UTC] assistant: Hi \x1b[31m there\n"
         'global context: {"stage":"drafting"}\n'
     )
+    assert "Hi \\x1b[31m there" in on_a_terminal("context", "show", "notes", home=home)
     shown = ok(run_context("show", "notes", "--last", "1")).splitlines()
     assert len(shown) == 2
     assert 'metadata: {"k":1}' in ok(run_context("show", "notes", "--metadata"))

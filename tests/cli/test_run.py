@@ -9,6 +9,7 @@ import pytest
 
 from cleveragents import ContextManager
 from support.command import COMMAND, command, environment, one_line
+from support.terminal import on_a_terminal
 
 ECHO = "agents: {echo: {type: tool, code: result = message}}"
 
@@ -160,9 +161,10 @@ def test_c106_a_console_that_cannot_show_an_answer_shows_replacements(home, conf
     assert stored(home, "talk").messages[1].content == "naïve 🎉"
 
 
-def test_terminal_escapes_of_an_answer_are_shown_not_obeyed(home, config):
-    done = command("run", config(), "a\x1b[31mb\u202ec", home=home)
-    assert done.stdout == "a\\x1b[31mb\\u202ec\n"
+def test_an_answer_is_made_safe_for_a_terminal_and_for_nothing_else(home, config):
+    answer = "a\x1b[31mb\u202ec"
+    assert command("run", config(), answer, home=home).stdout == f"{answer}\n"
+    assert on_a_terminal("run", config(), answer, home=home) == "a\\x1b[31mb\\u202ec\r\n"
 
 
 def test_ctrl_c_ends_a_run_and_leaves_the_question(home, config):

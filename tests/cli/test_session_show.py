@@ -9,10 +9,11 @@ import pytest
 from cleveragents import MessageDraft
 from support.command import COMMAND, environment, ok, one_line
 from support.session_documents import PLAN, checked
+from support.terminal import on_a_terminal
 
 
-def test_show_tells_all_that_is_known_safe_for_a_terminal(run_session, talk):
-    shown = ok(run_session("show", talk))
+def test_show_tells_all_that_is_known_safe_for_a_terminal(run_session, talk, home):
+    shown = on_a_terminal("session", "show", talk, home=home)
     for part in (
         f"session id: {talk}",
         "actor name: team/bot",
@@ -30,6 +31,7 @@ def test_show_tells_all_that_is_known_safe_for_a_terminal(run_session, talk):
         assert part in shown, shown
     assert "\x1b" not in shown
     assert "automation level" not in shown
+    assert "title: Sea\x1b[31m" in ok(run_session("show", talk)), "unchanged where no terminal is"
     assert "user" not in ok(run_session("show", talk, "--last", "2"))
 
 

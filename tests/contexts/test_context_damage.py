@@ -59,6 +59,17 @@ def test_c02_a_torn_last_line_costs_only_itself(context, messages, root, told, c
     assert problem(root) is None
 
 
+def test_each_torn_line_is_told_of_once(context, messages, told):
+    for number in (1, 2):
+        with messages.open("ab") as file:
+            file.write(b'{"role": "us')
+        assert len(context.messages) == 5 + number
+        context.add_message("user", "next")
+        assert len(told) == number
+        assert "broken off" in told[-1]
+        assert str(context.directory / "messages.jsonl.damaged") in told[-1]
+
+
 def test_a_last_line_that_lacks_only_its_end_is_kept(context, messages, told):
     messages.write_bytes(messages.read_bytes()[:-1])
     assert len(context.messages) == 6
@@ -174,7 +185,6 @@ def test_c04_nul_bytes_after_the_last_message_are_set_aside(context, messages, r
     assert len(context.messages) == 6
     assert "4096 bytes" in problem(root)
     assert len(context.export()["messages"]) == 6
-    told.clear()
     context.add_message("user", "x")
     assert len(context.messages) == 7
     assert set_aside(context) == b"\0" * 4096 + b"\n"

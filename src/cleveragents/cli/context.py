@@ -15,7 +15,7 @@ from cleveragents.cli.kit.command_group import CommandGroup
 from cleveragents.cli.kit.confirmation import confirm, yes_option
 from cleveragents.cli.kit.context_name import ContextName
 from cleveragents.cli.kit.options import export_options, format_option, last_option
-from cleveragents.cli.kit.output import say, show_bytes, show_json, warn
+from cleveragents.cli.kit.output import for_stdout, say, show_bytes, show_json, warn
 from cleveragents.cli.kit.output import show as show_text
 from cleveragents.cli.kit.session_id import SessionId
 from cleveragents.cli.kit.sessions import pass_sessions
@@ -88,6 +88,8 @@ def show(manager: ContextManager, last: int | None, metadata: bool, format_: str
 
     As JSON one document, as JSON lines one message a line. Of a damaged context what is readable is shown.
     """
+    from cleveragents.contexts.history import history_text
+
     failures: list[ContextDamagedError] = []
 
     def readable(read: Callable[[], _T]) -> _T | None:
@@ -98,9 +100,9 @@ def show(manager: ContextManager, last: int | None, metadata: bool, format_: str
             return None
 
     if format_ == "table":
-        history = readable(lambda: manager.formatted_history(metadata, last))
-        if history:
-            show_text(history)
+        messages = readable(lambda: manager.messages if last is None else manager.last_messages(last))
+        if messages:
+            show_text(history_text(messages, for_stdout, metadata=metadata))
         for title, content in (readable(lambda: _sections(manager)) or {}).items():
             if content:
                 show_text(f"{title.replace('_', ' ')}: {dump_json(content)}")

@@ -14,6 +14,7 @@ from typing import Any, BinaryIO
 from cleveragents.contexts import transfer
 from cleveragents.contexts.context_folder import ContextFolder
 from cleveragents.contexts.damage import Told, with_advice
+from cleveragents.contexts.history import history_text
 from cleveragents.contexts.message import ContextMessage, new_message
 from cleveragents.contexts.messages_file import (
     MESSAGES_FILE,
@@ -49,10 +50,10 @@ from cleveragents.errors import (
     ContextNotFoundError,
     InvalidSettingError,
 )
-from cleveragents.values.json import dump_json, json_object, whole_number
+from cleveragents.values.json import json_object, whole_number
 from cleveragents.values.merge import Removal, checked_removals, merged
 from cleveragents.values.names import context_name
-from cleveragents.values.text import indented, terminal_text
+from cleveragents.values.text import terminal_text
 
 
 class ContextManager:
@@ -140,9 +141,10 @@ class ContextManager:
         message = new_message(role, content, metadata, timestamp)
         line = message.as_line()
         with self._folder.locked():
-            told = append(self._folder.messages_file, line)
-        if told:
-            self._told.tell(self.name, told)
+            torn = append(self._folder.messages_file, line)
+        if torn:
+            path = self._folder.messages_file
+            self._told.tell_set_aside(self.name, path, torn, damaged_file(path))
         return message
 
     @property
@@ -157,13 +159,8 @@ class ContextManager:
 
     def formatted_history(self, include_metadata: bool = False, last: int | None = None) -> str:
         """The conversation, or its ``last`` messages, as text for a terminal; times in UTC, further lines indented."""
-        lines = []
-        for message in self.messages if last is None else self.last_messages(last):
-            text = indented(terminal_text(message.text))
-            lines.append(f"[{message.timestamp:%Y-%m-%d %H:%M:%S} UTC] {message.role}: {text}")
-            if include_metadata and message.metadata:
-                lines.append(f"    metadata: {dump_json(message.metadata)}")
-        return terminal_text("\n".join(lines))
+        messages = self.messages if last is None else self.last_messages(last)
+        return history_text(messages, terminal_text, metadata=include_metadata)
 
     # --- state, global context, metadata ----------------------------------------------------------------
 
@@ -394,5 +391,8 @@ class ContextManager:
                 self._folder.replace_state(stored)
 
     def _tell_problem(self, reading: Reading) -> None:
-        if reading.problem:
+        path = self._folder.messages_file
+        if reading.torn:
+            self._told.tell_torn(self.name, path, len(reading.torn), damaged_file(path))
+        elif reading.problem:
             self._told.tell(self.name, with_advice(reading.problem))

@@ -91,8 +91,14 @@ def with_advice(problem: str) -> str:
     return f"{problem}; 'cleveragents context repair' sets aside what is broken"
 
 
+def torn_last_line_with_advice(file: str, size: int, to: Path) -> str:
+    """What a reader of the conversation is told of a last line that was broken off."""
+    by = "the next message, or 'cleveragents context repair',"
+    return f"{torn_last_line(file, size)}; {by} sets what is left of it aside in {to}"
+
+
 def torn_last_line_set_aside(file: str, size: int, to: Path) -> str:
-    """What is told when the next message is written after a line that was broken off."""
+    """What is told when the next message is written after a line that was broken off, and nobody has read it before."""
     return f"the last line of {file} was broken off; what is left of it ({size} bytes) was set aside in {to}"
 
 
@@ -138,11 +144,26 @@ class Told:
         """Tell ``what`` of the context ``name``, unless that was told already."""
         if what not in self._already:
             self._already.add(what)
-            (self.listener or _log)(f"context {name!r}: {what}")
+            self._say(name, what)
+
+    def tell_torn(self, name: str, path: Path, size: int, to: Path) -> None:
+        """Tell that the last line of the file ``path`` is broken off after ``size`` bytes."""
+        self.tell(name, torn_last_line_with_advice(path.name, size, to))
+
+    def tell_set_aside(self, name: str, path: Path, size: int, to: Path) -> None:
+        """Tell that such a line was set aside, unless it was told of when it was read."""
+        announced = torn_last_line_with_advice(path.name, size, to)
+        if announced in self._already:
+            self._already.remove(announced)  # the next such line is another one
+        else:
+            self._say(name, torn_last_line_set_aside(path.name, size, to))
 
     def forget(self) -> None:
         """Tell everything anew, for it is about another context."""
         self._already.clear()
+
+    def _say(self, name: str, what: str) -> None:
+        (self.listener or _log)(f"context {name!r}: {what}")
 
 
 def _log(what: str) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from cleveragents.contexts import damage
 from cleveragents.contexts.message import ContextMessage, message_of_line
-from cleveragents.contexts.set_aside import damaged_file, set_aside
+from cleveragents.contexts.set_aside import set_aside
 from cleveragents.disk.files import open_file, storage_errors, write_all
 from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import load_json
@@ -129,12 +129,12 @@ def each_line(path: Path, *, past_long_lines: bool) -> Iterator[tuple[int, bytes
             start += size
 
 
-def append(path: Path, line: bytes) -> str | None:
+def append(path: Path, line: bytes) -> int:
     """Put ``line`` at the end of the file, on disk when this returns. The caller holds the context's lock.
 
-    A torn last line is set aside first, and what was done is told. Raises ContextDamagedError when nothing in the
-    file can be read, InvalidValueError for a line that is too long to be read again, StorageError when the disk
-    refuses; the file is then as it was.
+    A torn last line is set aside first; its size in bytes is given back, 0 when there was none. Raises
+    ContextDamagedError when nothing in the file can be read, InvalidValueError for a line that is too long to be read
+    again, StorageError when the disk refuses; the file is then as it was.
     """
     if len(line) > MAX_LINE_BYTES:
         raise InvalidValueError(
@@ -153,14 +153,13 @@ def append(path: Path, line: bytes) -> str | None:
             os.close(descriptor)
 
 
-def _append(path: Path, descriptor: int, line: bytes) -> str | None:
-    size, told = os.fstat(descriptor).st_size, None
+def _append(path: Path, descriptor: int, line: bytes) -> int:
+    size = os.fstat(descriptor).st_size
     end = refuse_unreadable(path, _read_back(path, descriptor, size, 1))
     if end.unfinished:
         line = b"\n" + line
     if end.torn:
         set_aside(path, [end.torn, b"\n"])
-        told = damage.torn_last_line_set_aside(path.name, len(end.torn), damaged_file(path))
         size -= len(end.torn)
         os.ftruncate(descriptor, size)
     try:
@@ -172,7 +171,7 @@ def _append(path: Path, descriptor: int, line: bytes) -> str | None:
             os.ftruncate(descriptor, size)
             os.fsync(descriptor)
         raise
-    return told
+    return len(end.torn)
 
 
 @contextlib.contextmanager

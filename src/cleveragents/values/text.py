@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 from cleveragents.errors import SessionValidationError
+from cleveragents.values.directions import DIRECTIONS, LINE_ENDS, deceptive
 
 
 def clean_text(text: str) -> str:
@@ -19,19 +20,35 @@ def clean_text(text: str) -> str:
     return text
 
 
-# C0 but tab and newline, DEL, C1, and what reorders text: LRM RLM ALM, embeddings, overrides, isolates.
-UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+# C0 but tab and newline, DEL, C1.
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
+_CONTROL = re.compile(f"[{_CONTROLS}]")
+UNSAFE = re.compile(f"[{_CONTROLS}{DIRECTIONS}]")
+"""What a terminal obeys: control characters, and marks of all directions."""
 
 
-def terminal_text(text: str) -> str:
-    r"""``text`` for a terminal: control and bidi-override characters become visible escapes such as ``\x1b``."""
+def terminal_text(text: str, *, from_right: bool = False) -> str:
+    r"""``text`` for a terminal: control characters become visible escapes such as ``\x1b``.
+
+    So do direction marks where they could deceive; those that text from right to left needs stay. ``from_right`` says
+    that a letter of such text stands before on the first line.
+    """
     if text.isprintable():
         return text
-    return UNSAFE.sub(_visible, text.replace("\r\n", "\n"))
+    text = text.replace("\r\n", "\n")
+    if UNSAFE.search(text) is None:
+        return text
+    shown = []
+    for line in LINE_ENDS.split(text):
+        places = deceptive(line, from_right=from_right)
+        marked = "".join(_escape(mark) if place in places else mark for place, mark in enumerate(line))
+        shown.append(_CONTROL.sub(lambda match: _escape(match[0]), marked if places else line))
+        from_right = False
+    return "".join(shown)
 
 
-def _visible(match: re.Match[str]) -> str:
-    code = ord(match[0])
+def _escape(character: str) -> str:
+    code = ord(character)
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004 - the width of the escape
 
 

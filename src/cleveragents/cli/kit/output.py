@@ -1,4 +1,4 @@
-"""What the commands print: results on stdout, everything else on stderr, nothing that a terminal would obey."""
+"""What the commands print: results on stdout, everything else on stderr, a terminal is given nothing it would obey."""
 
 from __future__ import annotations
 
@@ -25,8 +25,13 @@ def warn(text: str) -> None:
 
 
 def show(text: str) -> None:
-    """Text from a conversation or an agent, on stdout, safe for a terminal."""
-    print(terminal_text(text))
+    """Text from a conversation or an agent, on stdout."""
+    print(for_stdout(text))
+
+
+def for_stdout(text: str) -> str:
+    """``text`` as stdout is given it: safe for a terminal, unchanged into a pipe or a file."""
+    return terminal_text(text) if sys.stdout.isatty() else text
 
 
 def show_json(value: Any) -> None:

@@ -7,9 +7,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from cleveragents.cli.kit.output import discard_stdout, say, show, show_json, terminal_json
+from cleveragents.cli.run.live_text import LiveText
 from cleveragents.cli.run.progress import Reading, progress_line
 from cleveragents.conversation.content import content_text
-from cleveragents.values.text import terminal_text
 
 if TYPE_CHECKING:
     from cleveragents.agents.events import AgentEvent
@@ -50,7 +50,7 @@ class TextPrinter(Remarks):
     def __init__(self, live_agent: str | None, *, verbose: bool) -> None:
         super().__init__(verbose=verbose)
         self._live_agent = live_agent
-        self._line_open = False
+        self._live_text: LiveText | None = None
 
     def event(self, event: AgentEvent) -> None:
         """Show what can be shown now."""
@@ -58,21 +58,21 @@ class TextPrinter(Remarks):
 
         super().event(event)
         if isinstance(event, TextDelta) and event.agent == self._live_agent:
-            print(terminal_text(event.text), end="", flush=True)
-            self._line_open = True
+            self._live_text = self._live_text or LiveText()
+            print(self._live_text.add(event.text), end="", flush=True)
 
     def result(self, result: RunResult) -> None:
         """Show every output, unless it has been seen already."""
-        if self._line_open:
-            print()
+        if self._live_text is not None:
+            print(self._live_text.end())
             return
         for output in result.outputs:
             show(content_text(output))
 
     def failed(self, _error: BaseException) -> None:
         """Leave the error message a line of its own."""
-        if self._line_open:
-            print(flush=True)
+        if self._live_text is not None:
+            print(self._live_text.end(), flush=True)
 
 
 class JSONPrinter(Remarks):

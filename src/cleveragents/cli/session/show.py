@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from cleveragents.cli.kit.options import format_option, last_option
+from cleveragents.cli.kit.output import for_stdout, show_json
 from cleveragents.cli.kit.output import show as show_text
-from cleveragents.cli.kit.output import show_json
 from cleveragents.cli.kit.session_id import id_argument
 from cleveragents.cli.kit.sessions import pass_sessions
 from cleveragents.values.json import dump_json
-from cleveragents.values.text import indented, terminal_text
+from cleveragents.values.text import indented
 
 if TYPE_CHECKING:
     from cleveragents.conversation.message import SessionMessage
@@ -91,7 +91,7 @@ def _show_messages(messages: Iterable[SessionMessage], format_: str) -> None:
             continue
         who = message.role if message.agent is None else f"{message.role} ({message.agent})"
         mark = " [interrupted]" if message.metadata.get("interrupted") else ""
-        show_text(f"[{message.created_at:%Y-%m-%d %H:%M:%S} UTC] {who}: {indented(terminal_text(message.text))}{mark}")
+        show_text(f"[{message.created_at:%Y-%m-%d %H:%M:%S} UTC] {who}: {indented(for_stdout(message.text))}{mark}")
 
 
 def _facts(summary: SessionSummary) -> Iterator[str]:
@@ -106,5 +106,5 @@ def _facts(summary: SessionSummary) -> Iterator[str]:
     facts["metadata"] = dump_json(summary.metadata) if summary.metadata else None
     for name, value in facts.items():
         if value not in {None, ""}:
-            yield f"{name.replace('_', ' ')}: {indented(terminal_text(str(value)))}"
+            yield f"{name.replace('_', ' ')}: {indented(for_stdout(str(value)))}"
     yield ""
