@@ -1,6 +1,7 @@
 """Answers as servers really stream them: what is said is there once, whole and in one form, and nothing floods."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -169,7 +170,7 @@ def test_nothing_compressed_is_asked_for(scripted_llm, agent):
 
 RESPONSE = {"id": "r", "object": "response", "created_at": 1, "model": "m", "output": [], "parallel_tool_calls": True}
 ITEM = {"id": "i", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
-HALF_A_RESPONSE = [
+HALF_A_RESPONSE: list[dict[str, Any]] = [
     {"type": "response.created", "response": RESPONSE | {"status": "in_progress", "tool_choice": "auto", "tools": []}},
     {"type": "response.output_item.added", "output_index": 0, "item": ITEM},
     {"type": "response.output_text.delta", "item_id": "i", "output_index": 0, "content_index": 0, "delta": "half an"},
