@@ -38,7 +38,7 @@ def test_one_bad_file_among_good_ones_is_told_and_fails_the_command(config, tmp_
     assert done.stdout == "good.yaml: ok (1 agent, 1 route)\n"
     faults = done.stderr.splitlines()
     assert faults[0] == "bad.yaml:2: agents.a.temperature: 3 is not between 0 and 2"
-    assert faults[1].startswith("bad.yaml:3: agents.a.x: unknown key; expected type, llm")
+    assert faults[1].startswith("bad.yaml:3: agents.a.x: unknown key; expected type, base_url, llm,")
     assert faults[2] == "missing.yaml: there is no such file"
     assert len(faults) == 3
 

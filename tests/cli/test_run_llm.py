@@ -223,7 +223,7 @@ def test_a_killed_run_leaves_the_question_and_the_next_run_works(home, config, s
     ("script", "clue"),
     [
         ([fails(401, f"Incorrect API key provided: {SECRET}")], "SOME_KEY"),
-        ([fails(429, "slow down", {"Retry-After": "0"})] * 9, "slow down"),
+        ([fails(429, "slow down", {"Retry-After": "999"})] * 9, "slow down"),
         ([fails(500, "oops")] * 9, "oops"),
         ([fails(404, "no such thing")], "any"),
         ([sends(b"<html>hello</html>", "text/html")], "answer"),

@@ -29,7 +29,7 @@ from pydantic_ai.profiles.openai import OpenAIJsonSchemaTransformer, OpenAIModel
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
-from cleveragents.agents.llm.errors import NO_PROVIDER, Asked, UnfinishedAnswerError, llm_error
+from cleveragents.agents.llm.errors import NO_PROVIDER, Asked, UnfinishedAnswerError, llm_error, meant_llm
 from cleveragents.agents.llm.http_client import Client, http_client
 from cleveragents.agents.llm.pydantic_messages import valid_calls
 from cleveragents.config.rules import address_fault
@@ -289,7 +289,7 @@ def _provider_maker(asked: Asked, key: str | None, client: Client) -> Callable[[
         try:
             kind = infer_provider_class(name)
         except ValueError:
-            raise llm_error(asked.agent, asked.llm, NO_PROVIDER) from None
+            raise llm_error(asked.agent, asked.llm, meant_llm(asked.llm)) from None
         if _takes_our_client(name, kind):
             given["http_client"] = client
         return kind(**given)

@@ -66,7 +66,7 @@ def llm_error(agent: str, llm: str, reason: str, *, temporary: bool = False) -> 
     return LLMError(agent, f"llm {name}: {_one_line(reason, 4 * _SHOWN)}", temporary=temporary)
 
 
-def _meant_llm(llm: str) -> str:
+def meant_llm(llm: str) -> str:
     """What to say of a name that no provider has: providers are compared first, then the names of the one that is."""
     from difflib import get_close_matches
 
@@ -183,7 +183,7 @@ class Asked:
                 return f"no key; set the environment variable {variable[1]}, or name another one as 'api_key_env'"
             return f"its server is not known; set the environment variable {variable[1]}, or the agent's 'base_url'"
         if text.startswith("Unknown model"):
-            return _meant_llm(self.llm)
+            return meant_llm(self.llm)
         return self._shortened(text)
 
     def _unreachable(self, error: Any, server: str) -> str:

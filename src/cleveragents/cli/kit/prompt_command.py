@@ -16,12 +16,12 @@ class PromptCommand(click.Command):
         try:
             rest = super().parse_args(ctx, args)
         except click.NoSuchOption as error:
-            if error.possibilities:
+            if error.possibilities or ctx.resilient_parsing:
                 raise
             raise click.UsageError(
                 f"{error.message}; a prompt that begins with a dash goes last, after '--'", ctx
             ) from None
-        if ctx.args:
+        if ctx.args and not ctx.resilient_parsing:
             words = [ctx.params.get("prompt") or "", *ctx.args]
             prompt = shlex.quote(" ".join(words))
             raise click.UsageError(f"the prompt has to be one argument; quote it: {prompt:.200}", ctx)
