@@ -2,11 +2,15 @@
 
 import inspect
 import pickle
+import pkgutil
+from importlib import import_module
+from typing import get_args
 
 import pytest
 
 import cleveragents
 from cleveragents import errors
+from cleveragents.agents.events import AgentEvent
 
 EVERY = [kind for _, kind in inspect.getmembers(errors, inspect.isclass) if issubclass(kind, errors.CleverAgentsError)]
 FACTS = {
@@ -35,6 +39,23 @@ def test_an_error_is_public_and_survives_pickling(kind):
     again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert type(again) is kind
     assert (str(again), again.args, vars(again)) == (str(error), error.args, vars(error))
+
+
+def below(kind):
+    return {kind}.union(*map(below, kind.__subclasses__()))
+
+
+def test_the_tree_has_no_branch_elsewhere():
+    for module in pkgutil.walk_packages(cleveragents.__path__, "cleveragents."):
+        if not module.name.endswith((".__main__", ".env")) and ".versions." not in module.name:
+            import_module(module.name)
+    ours = {kind for kind in below(errors.CleverAgentsError) if kind.__module__.startswith("cleveragents")}
+    assert ours == set(EVERY)
+
+
+def test_every_event_and_what_listens_to_them_is_public():
+    names = {kind.__name__ for kind in get_args(AgentEvent)} | {"AgentEvent", "Listener"}
+    assert names <= set(cleveragents.__all__)
 
 
 def test_every_public_name_can_be_imported():

@@ -1,6 +1,7 @@
 """``run --batch`` on results of before: what is gone on with, what is copied, and what is run again."""
 
 import json
+import os
 import signal
 from hashlib import sha256
 
@@ -9,7 +10,7 @@ from click.testing import CliRunner
 
 from cleveragents.cli.exit_codes import ExitCode
 from cleveragents.cli.main import cli
-from cleveragents.errors import BatchDamagedError, BatchResultsError
+from cleveragents.errors import BatchDamagedError, BatchResultsError, StorageError
 
 SHOUT = """
 agents:
@@ -157,6 +158,19 @@ def test_a_batch_that_cannot_begin_leaves_no_file(batch, folder):
     error, _ = batch(["a"], "--retry-failed", "old.jsonl")
     assert isinstance(error, BatchDamagedError)
     assert not (folder / "new.jsonl").exists()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--batch", "pipe"], ["--batch", "/dev/zero"], ["--retry-failed", "pipe"], ["--output", "pipe"]],
+    ids=["prompts", "a device", "old results", "results"],
+)
+def test_what_is_no_regular_file_is_refused_and_leaves_no_file(batch, folder, options):
+    os.mkfifo(folder / "pipe")
+    error, _ = batch(["a"], *options)
+    assert isinstance(error, StorageError)
+    assert "not a regular file" in str(error)
+    assert [path.name for path in folder.glob("new.jsonl*")] == []
 
 
 def test_a_manifest_that_is_none_is_named(batch, folder):

@@ -164,7 +164,7 @@ def test_c106_a_console_that_cannot_show_an_answer_shows_replacements(home, conf
 def test_an_answer_is_made_safe_for_a_terminal_and_for_nothing_else(home, config):
     answer = "a\x1b[31mb\u202ec"
     assert command("run", config(), answer, home=home).stdout == f"{answer}\n"
-    assert on_a_terminal("run", config(), answer, home=home) == "a\\x1b[31mb\\u202ec\r\n"
+    assert on_a_terminal("run", config(), answer, home=home).endswith("a\\x1b[31mb\\u202ec\r\n")
 
 
 def test_ctrl_c_ends_a_run_and_leaves_the_question(home, config):

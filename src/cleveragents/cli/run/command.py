@@ -17,6 +17,7 @@ from cleveragents.cli.kit.interruption import interrupt_on_termination
 from cleveragents.cli.kit.output import say, warn
 from cleveragents.cli.kit.prompt_command import PromptCommand
 from cleveragents.cli.kit.session_id import SessionId
+from cleveragents.cli.kit.spinner import QUIET, Spinner
 from cleveragents.cli.run.printers import OUTPUT_FORMATS, printer
 from cleveragents.cli.run.progress import usage_line
 from cleveragents.errors import CleverAgentsError, ConfigNotFoundError
@@ -148,14 +149,19 @@ def run(
         session_id = None if sessions is None else _session(sessions, session, app.config, new=new_session)
         conversation = _conversation(context)
         live = not no_stream and not verbose and sys.stdout.isatty()
+        spinner = Spinner()
         shown = printer(
             output_format,
             {"actor": app.config.name, "context": context, "session": session_id},
             app.answering_agent if live else None,
             verbose=verbose,
+            spinner=spinner,
         )
         try:
-            result = app.run_sync(asked, context=conversation, session_id=session_id, listener=shown.event, wait=wait)
+            with spinner:
+                result = app.run_sync(
+                    asked, context=conversation, session_id=session_id, listener=shown.event, wait=wait
+                )
         except BaseException as error:
             if isinstance(error, CleverAgentsError) and error.result is not None:
                 # The answer is there, only its place on disk is not.
@@ -211,13 +217,28 @@ def _prompt(argument: str | None) -> str:
     parts = [] if argument is None or argument == "-" else [typed_text(argument)]
     if sys.stdin is not None and (argument == "-" or not sys.stdin.isatty()):
         try:
-            parts.append(sys.stdin.buffer.read().decode("utf-8-sig"))
+            parts.append(_piped_in(remark=bool(parts)).decode("utf-8-sig"))
         except UnicodeDecodeError:
             raise click.UsageError("standard input is not UTF-8 text") from None
     prompt = "\n\n".join(part for part in parts if part and part.strip())
     if not prompt:
         raise click.UsageError("there is no prompt: give one as an argument, or pipe it in")
     return prompt
+
+
+def _piped_in(*, remark: bool) -> bytes:
+    """All of standard input; with a ``remark`` on stderr when it has not ended after a second."""
+    from threading import Timer
+
+    text = "waiting for the end of standard input, which follows the prompt; with '</dev/null' nothing does"
+    timer = Timer(QUIET, say, [text])
+    timer.daemon = True
+    if remark:
+        timer.start()
+    try:
+        return sys.stdin.buffer.read()
+    finally:
+        timer.cancel()
 
 
 def _conversation(name: str | None) -> ContextManager | None:

@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from cleveragents.cli.kit.output import discard_stdout, say, show, show_json, terminal_json
+from cleveragents.cli.kit.spinner import Spinner
 from cleveragents.cli.run.live_text import LiveText
 from cleveragents.cli.run.progress import Reading, progress_line
 from cleveragents.conversation.content import content_text
@@ -22,10 +23,14 @@ Start = dict[str, str | None]
 
 
 class Remarks:
-    """What is said on stderr during a run: what tools print and, when ``verbose``, what happens between agents."""
+    """What is said on stderr during a run: what tools print and, when ``verbose``, what happens between agents.
 
-    def __init__(self, *, verbose: bool, before: str = "") -> None:
+    The ``spinner`` makes room for it.
+    """
+
+    def __init__(self, *, verbose: bool, before: str = "", spinner: Spinner | None = None) -> None:
         self._verbose = verbose
+        self._spinner = spinner or Spinner()
         self._before = before
         self._reading = Reading()
 
@@ -35,20 +40,24 @@ class Remarks:
 
         if isinstance(event, PromptRead):
             if sys.stderr.isatty() and (line := self._reading.line(event, time.monotonic())):
-                say(self._before + line)
+                self._say(self._before + line)
         elif isinstance(event, TurnAwaited):
-            say(f"waiting for another run on {event.place}")
+            self._say(f"waiting for another run on {event.place}")
         elif isinstance(event, ToolPrinted):
-            say(event.text.removesuffix("\n"))
+            self._say(event.text.removesuffix("\n"))
         elif self._verbose and (line := progress_line(event)):
-            say(self._before + line)
+            self._say(self._before + line)
+
+    def _say(self, line: str) -> None:
+        self._spinner.pause()
+        say(line)
 
 
 class TextPrinter(Remarks):
     """The answer alone on stdout, that of ``live_agent`` as it arrives; all else on stderr."""
 
-    def __init__(self, live_agent: str | None, *, verbose: bool) -> None:
-        super().__init__(verbose=verbose)
+    def __init__(self, live_agent: str | None, *, verbose: bool, spinner: Spinner) -> None:
+        super().__init__(verbose=verbose, spinner=spinner)
         self._live_agent = live_agent
         self._live_text: LiveText | None = None
 
@@ -58,6 +67,7 @@ class TextPrinter(Remarks):
 
         super().event(event)
         if isinstance(event, TextDelta) and event.agent == self._live_agent:
+            self._spinner.stop()
             self._live_text = self._live_text or LiveText()
             print(self._live_text.add(event.text), end="", flush=True)
 
@@ -78,8 +88,8 @@ class TextPrinter(Remarks):
 class JSONPrinter(Remarks):
     """One JSON document on stdout."""
 
-    def __init__(self, start: Start, *, verbose: bool) -> None:
-        super().__init__(verbose=verbose)
+    def __init__(self, start: Start, *, verbose: bool, spinner: Spinner) -> None:
+        super().__init__(verbose=verbose, spinner=spinner)
         self._start = start
 
     def document(self, result: RunResult) -> dict[str, Any]:
@@ -110,8 +120,8 @@ class JSONPrinter(Remarks):
 class StreamJSONPrinter(JSONPrinter):
     """One JSON object a line, as things happen; docs/commands.md describes each kind."""
 
-    def __init__(self, start: Start, *, verbose: bool) -> None:
-        super().__init__(start, verbose=verbose)
+    def __init__(self, start: Start, *, verbose: bool, spinner: Spinner) -> None:
+        super().__init__(start, verbose=verbose, spinner=spinner)
         self._reader_gone = False
         self._emit("start", **self._start)
 
@@ -121,6 +131,7 @@ class StreamJSONPrinter(JSONPrinter):
 
         super().event(event)
         if isinstance(event, TextDelta):
+            self._spinner.stop()
             self._emit("text", agent=event.agent, text=event.text)
         elif isinstance(event, ToolCalled):
             self._emit("tool_call", agent=event.agent, tool=event.tool, id=event.call_id, arguments=event.arguments)
@@ -155,9 +166,11 @@ class StreamJSONPrinter(JSONPrinter):
             discard_stdout()
 
 
-def printer(output_format: str, start: Start, live_agent: str | None, *, verbose: bool) -> TextPrinter | JSONPrinter:
+def printer(
+    output_format: str, start: Start, live_agent: str | None, *, verbose: bool, spinner: Spinner
+) -> TextPrinter | JSONPrinter:
     """What shows a run in one of OUTPUT_FORMATS; text of ``live_agent`` alone is shown as it arrives."""
     if output_format == "text":
-        return TextPrinter(live_agent, verbose=verbose)
+        return TextPrinter(live_agent, verbose=verbose, spinner=spinner)
     kind = StreamJSONPrinter if output_format == "stream-json" else JSONPrinter
-    return kind(start, verbose=verbose)
+    return kind(start, verbose=verbose, spinner=spinner)
