@@ -181,7 +181,7 @@ agents:
     third = command("run", config, "What number was it?", "--session", "last", "--usage", home=home)
     assert "42" in third.stdout
     assert third.stderr.endswith("cost $0\n")
-    messages = said(database(home), first.stderr.split()[-1])
+    messages = said(database(home), first.stderr.split()[1])
     assert [role for role, _ in messages] == ["user", "assistant"] * 3
 
 

@@ -14,6 +14,7 @@ from cleveragents.cli.kit.output import for_stdout, show_json
 from cleveragents.cli.kit.output import show as show_text
 from cleveragents.cli.kit.session_id import id_argument
 from cleveragents.cli.kit.sessions import pass_sessions
+from cleveragents.conversation.reserved import broken_off
 from cleveragents.values.json import dump_json
 from cleveragents.values.text import indented
 
@@ -90,7 +91,7 @@ def _show_messages(messages: Iterable[SessionMessage], format_: str) -> None:
             show_json(message.as_dict())
             continue
         who = message.role if message.agent is None else f"{message.role} ({message.agent})"
-        mark = " [interrupted]" if message.metadata.get("interrupted") else ""
+        mark = f" [{for_stdout(why)}]" if (why := broken_off(message.metadata)) else ""
         show_text(f"[{message.created_at:%Y-%m-%d %H:%M:%S} UTC] {who}: {indented(for_stdout(message.text))}{mark}")
 
 
