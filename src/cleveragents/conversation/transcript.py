@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from cleveragents.conversation.arguments import Arguments, kept_arguments
 from cleveragents.conversation.content import CUT_OFF, NO_ANSWER, HistoryMessage, content_text
 from cleveragents.conversation.reserved import FAILED, INTERRUPTED, reserved
-from cleveragents.errors import InvalidValueError
-from cleveragents.values.json import dump_json, load_json
+from cleveragents.values.json import dump_json
 
 _BYTES_A_TOKEN = 4
 _TOKENS_A_MESSAGE = 4
@@ -30,7 +30,7 @@ class ToolCall:
 
     id: str
     name: str
-    arguments: dict[str, Any]
+    arguments: Arguments
     result: str
     failed: bool = False
 
@@ -155,12 +155,7 @@ def _call(call: Mapping[str, Any]) -> ToolCall | None:
     """A stored call, also in the nested form in which others write it; None when it has no id or no name."""
     inner = call.get("function")
     given = {**call, **inner} if isinstance(inner, Mapping) else call
-    call_id, name, arguments = given.get("id"), given.get("name"), given.get("arguments")
-    if isinstance(arguments, str):
-        try:
-            arguments = load_json(arguments)
-        except InvalidValueError:
-            arguments = {}
+    call_id, name = given.get("id"), given.get("name")
     if not isinstance(call_id, str) or not isinstance(name, str):
         return None
-    return ToolCall(call_id, name, dict(arguments) if isinstance(arguments, Mapping) else {}, "")
+    return ToolCall(call_id, name, kept_arguments(given.get("arguments")), "")
