@@ -1,6 +1,7 @@
 """What an llm sends a tool is held against the tool's parameters before its code runs."""
 
 import socket
+from typing import Any
 
 import pytest
 
@@ -138,7 +139,8 @@ def test_schemas_and_arguments_that_would_take_for_ever_come_to_an_end(schema, v
 
 
 def test_what_is_nested_deeply_is_refused_and_not_a_crash():
-    schema, value = {"type": "integer"}, 1
+    schema: Any = {"type": "integer"}
+    value: Any = 1
     for _ in range(190):
         schema, value = {"anyOf": [{"items": schema}]}, [value]
     completed = Parameters("tool", {"a": schema})

@@ -1,4 +1,4 @@
-"""What the parameters of a tool may be: JSON Schema (2020-12) that stands by itself, and can be checked in bounded time.
+"""What the parameters of a tool may be: JSON Schemas (2020-12) that stand by themselves, and end in bounded time.
 
 Of our own, since it has to tell each fault at its line, and within the time that reading a file may take.
 """
@@ -26,7 +26,7 @@ _LONGEST_PATTERN = 200
 _MOST_REPETITIONS = 1_000
 
 _APART = (
-    "a tool's schema stands by itself, and nothing is fetched; write out what is meant (YAML repeats it: &name, *name)"
+    "a tool's schema stands by itself, and nothing is fetched; write out what is meant, or repeat it (&name, *name)"
 )
 _SCHEMAS = {
     "additionalProperties", "contains", "else", "if", "items", "not", "propertyNames", "then", "unevaluatedItems",
@@ -53,7 +53,7 @@ def matches(pattern: str, text: str) -> bool:
 
 
 def _keywords(schemas: Mapping[str, Any]) -> Iterator[tuple[Place, str, Any]]:
-    """Every keyword of ``schemas`` and of those inside them, with its place; "" for what stands in place of a schema."""
+    """Every keyword of ``schemas`` and of those inside them, with its place; "" for what is no mapping of any."""
     ahead: list[tuple[Place, Any]] = [((name,), schema) for name, schema in schemas.items()]
     while ahead:
         path, schema = ahead.pop()

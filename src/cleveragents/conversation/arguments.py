@@ -1,4 +1,4 @@
-"""The arguments of a tool's call: what an llm wrote, as an object, and in the form in which it is told of them again."""
+"""The arguments of a tool's call: what an llm wrote, as an object, and in the form in which it is told it again."""
 
 from __future__ import annotations
 

@@ -115,9 +115,8 @@ def _told(error: ValidationError) -> Iterator[str]:
     elif rule == "pattern" and len(given) > LONGEST_MATCHED:
         yield f"{where} is longer than {LONGEST_MATCHED:,} characters, and has to fit a pattern"
     elif rule in {"anyOf", "oneOf"} and error.context:
-        yield " or ".join(dict.fromkeys(text for inner in islice(error.context, _TOLD) for text in _told(inner)))[
-            :_SHOWN
-        ]
+        ways = dict.fromkeys(text for inner in islice(error.context, _TOLD) for text in _told(inner))
+        yield _short(" or ".join(ways))
     elif isinstance(expected, Mapping) or rule in {"allOf", "anyOf", "oneOf"}:
         yield f"{where} does not fit {rule!r} of its schema"
     else:
