@@ -1,4 +1,4 @@
-"""A conversation in an llm's own roles: turns of steps and calls, and how many of them fit into a window."""
+"""A conversation in an llm's own roles: turns of steps and calls, whatever was stored."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cleveragents.conversation.content import CUT_OFF, NO_ANSWER, HistoryMessage
 from cleveragents.conversation.reserved import FAILED, INTERRUPTED, reserved
 from cleveragents.values.json import dump_json
 
-_BYTES_A_TOKEN = 4
+BYTES_A_TOKEN = 4
 _TOKENS_A_MESSAGE = 4
 
 
@@ -69,31 +69,9 @@ class Turn:
         return sum(map(estimated_tokens, texts)) + _TOKENS_A_MESSAGE * self.messages
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """How much of a conversation is shown: at most so many of the newest turns, messages, and estimated tokens."""
-
-    turns: int | None = None
-    messages: int | None = None
-    tokens: int | None = None
-
-    def newest(self, turns: Sequence[Turn]) -> list[Turn]:
-        """The last of ``turns`` that fit, oldest first. A turn is kept whole or left out, and so is all before it."""
-        messages = tokens = 0
-        start = len(turns)
-        while start > 0:
-            turn = turns[start - 1]
-            messages, tokens = messages + turn.messages, tokens + turn.tokens
-            used = ((len(turns) - start + 1, self.turns), (messages, self.messages), (tokens, self.tokens))
-            if any(limit is not None and size > limit for size, limit in used):
-                break
-            start -= 1
-        return list(turns[start:])
-
-
 def estimated_tokens(text: str) -> int:
     """About how many tokens ``text`` is: one for four bytes, which is four letters of English."""
-    return -(-len(text.encode("utf-8", "replace")) // _BYTES_A_TOKEN)
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
 
 
 def turns_of(messages: Iterable[StoredMessage], prompt: str | None = None) -> list[Turn]:

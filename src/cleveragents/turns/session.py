@@ -24,7 +24,8 @@ from cleveragents.conversation.reserved import (
     reserved,
     with_reserved,
 )
-from cleveragents.conversation.transcript import Step, Turn, Window, turns_of
+from cleveragents.conversation.transcript import Step, Turn, turns_of
+from cleveragents.conversation.window import Window, as_sent
 from cleveragents.errors import SessionServiceError
 from cleveragents.sessions.config_file import ConfigFile
 from cleveragents.sessions.service import SessionService
@@ -77,7 +78,7 @@ class SessionTurn:
         self._prompt = prompt
         return Beginning(prompt, await self._finished(store), conversation=self)
 
-    async def turns(self, tokens: int) -> Sequence[Turn]:
+    async def turns(self, tokens: int, turn_tokens: int) -> Sequence[Turn]:
         """See Conversation. Reads back from the question until the window is full."""
         window = self._window or Window(tokens=tokens)
 
@@ -86,7 +87,7 @@ class SessionTurn:
             while True:
                 start = max(0, self._first - size)
                 stored = self._sessions.messages(self._id, limit=self._first - start, offset=start)
-                turns = turns_of(stored, self._prompt)
+                turns = [as_sent(turn, turn_tokens) for turn in turns_of(stored, self._prompt)]
                 newest = window.newest(turns)
                 if start == 0 or len(newest) < len(turns):
                     return newest

@@ -14,8 +14,9 @@ from cleveragents.agents.agent import Agent, Message, Reply, Said, said_text
 from cleveragents.agents.events import LLMUsed, TextDelta, tell
 from cleveragents.agents.llm.tool_calls import Calls, Tools, cut_off
 from cleveragents.config.llm_settings import LLMSettings, as_sent, setting_values
-from cleveragents.conversation.transcript import Step, ToolCall, estimated_tokens
+from cleveragents.conversation.transcript import Step, ToolCall, Turn, estimated_tokens
 from cleveragents.conversation.usage import Usage
+from cleveragents.conversation.window import Room
 from cleveragents.errors import AgentError, InvalidSettingError
 from cleveragents.values.json import dump_json
 from cleveragents.values.merge import difference
@@ -131,7 +132,8 @@ class _Turn:
         self._tools = tools
         self._message = message
         conversation = message.conversation
-        self._question = message.text if conversation is None else conversation.composed(message.text)
+        self._question = clean_text(message.text if conversation is None else conversation.composed(message.text))
+        self._before: Sequence[Turn] | None = None
         self._chat = chat
         self._settings = settings
         self._instructions = instructions
@@ -143,19 +145,21 @@ class _Turn:
         from pydantic_ai.messages import ModelRequest, UserPromptPart
 
         from cleveragents.agents.llm.pydantic_messages import as_kept, results
+        from cleveragents.agents.llm.token_limit import turn_tokens
 
-        question = UserPromptPart(clean_text(self._question))
-        messages = [*await self._history(), ModelRequest([question], instructions=self._instructions)]
+        room = Room(turn_tokens(self._agent.llm))
+        question = UserPromptPart(room.taken(self._question))
+        turn: list[ModelMessage] = [ModelRequest([question], instructions=self._instructions)]
         rounds = 0
         while True:
-            text, response = await self._ask(messages)
+            text, response = await self._ask([*await self._history(room.used), *turn])
             if not response.tool_calls:
                 break
             if rounds == MAX_TOOL_ROUNDS:
                 raise self._error(f"it called tools {rounds} times in a row without coming to an answer")
             rounds += 1
-            step = await self._round(response.tool_calls, text)
-            messages += [as_kept(response, step), ModelRequest(results(step), instructions=self._instructions)]
+            step = room.step(await self._round(response.tool_calls, text))
+            turn += [as_kept(response, step), ModelRequest(results(step), instructions=self._instructions)]
         whole = said_text([*self._said, Said(text)])
         if not whole.strip():
             raise self._error(_why_empty(response, self._settings.get("max_tokens")))
@@ -165,20 +169,25 @@ class _Turn:
         said = [*self._said, Said(text)] if in_steps else ()
         return Reply(whole, changes.set, changes.removed, self._usage, said)
 
-    async def _history(self) -> list[ModelMessage]:
-        """What was said before, as much of it as the llm can hold besides the question and its answer."""
+    async def _history(self, used: int) -> list[ModelMessage]:
+        """What was said before, as much of it as the llm can hold besides the answer and this turn, of ``used`` tokens.
+
+        It stays the same as long as it fits.
+        """
         conversation = self._message.conversation
         if conversation is None:
             return []
         from cleveragents.agents.llm.pydantic_messages import model_messages
-        from cleveragents.agents.llm.token_limit import token_limit
+        from cleveragents.agents.llm.token_limit import token_limit, turn_tokens
 
         # Tokens are estimated, so a tenth is left over.
         limit = token_limit(self._agent.llm) * 9 // 10
-        room = self._settings.get("max_tokens") or min(ANSWER_TOKENS, limit // 4)
-        tools = dump_json(self._tools.schemas)
-        rest = sum(map(estimated_tokens, (self._question, self._instructions or "", tools)))
-        return model_messages(await conversation.turns(limit - room - rest))
+        answer = self._settings.get("max_tokens") or min(ANSWER_TOKENS, limit // 4)
+        rest = sum(map(estimated_tokens, (self._instructions or "", dump_json(self._tools.schemas))))
+        left = limit - answer - rest - used
+        if self._before is None or sum(turn.tokens for turn in self._before) > left:
+            self._before = await conversation.turns(left, turn_tokens(self._agent.llm))
+        return model_messages(self._before)
 
     async def _round(self, calls: Sequence[ToolCallPart], text: str) -> Step:
         """The calls with what came back, stored before the llm is told; when that is broken off, as far as it came."""
