@@ -72,8 +72,9 @@ def test_a_turn_of_many_large_results_never_goes_beyond_the_window_and_history_m
 
 
 def test_a_large_turn_in_the_history_costs_none_of_those_before_it(app, sessions, session_id, scripted_llm):
-    made = [{"id": f"c{number}", "name": "fetch", "arguments": {}} for number in range(60)]
-    results = [MessageDraft("tool", "word " * 5000, tool_call_id=call["id"]) for call in made]
+    ids = [f"c{number}" for number in range(60)]
+    made = [{"id": call_id, "name": "fetch", "arguments": {}} for call_id in ids]
+    results = [MessageDraft("tool", "word " * 5000, tool_call_id=call_id) for call_id in ids]
     large = [MessageDraft("user", "q1"), MessageDraft("assistant", None, tool_calls=made), *results]
     before = [MessageDraft("user", "q0"), MessageDraft("assistant", "a0")]
     sessions.append_all(session_id, [*before, *large, MessageDraft("assistant", "a1")])

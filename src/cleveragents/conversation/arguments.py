@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from cleveragents.errors import InvalidValueError
@@ -10,6 +11,12 @@ from cleveragents.values.text import clean_text
 
 Arguments = dict[str, Any] | str
 """An object where it is one; else the text that could not be read, as it came."""
+
+
+def flat_call(call: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A stored call with its name and arguments beside its id; others write them into a ``function`` inside of it."""
+    inner = call.get("function")
+    return {**call, **inner} if isinstance(inner, Mapping) else call
 
 
 def read_arguments(given: Any) -> dict[str, Any]:

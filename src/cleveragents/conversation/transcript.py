@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from cleveragents.conversation.arguments import Arguments, kept_arguments
+from cleveragents.conversation.arguments import Arguments, flat_call, kept_arguments
 from cleveragents.conversation.content import CUT_OFF, NO_ANSWER, HistoryMessage, content_text
 from cleveragents.conversation.reserved import FAILED, INTERRUPTED, reserved
 from cleveragents.values.json import dump_json
@@ -131,8 +131,7 @@ def _with_calls(messages: Sequence[StoredMessage]) -> list[tuple[StoredMessage, 
 
 def _call(call: Mapping[str, Any]) -> ToolCall | None:
     """A stored call, also in the nested form in which others write it; None when it has no id or no name."""
-    inner = call.get("function")
-    given = {**call, **inner} if isinstance(inner, Mapping) else call
+    given = flat_call(call)
     call_id, name = given.get("id"), given.get("name")
     if not isinstance(call_id, str) or not isinstance(name, str):
         return None

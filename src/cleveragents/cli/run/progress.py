@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cleveragents.cli.kit.tool_calls import call_line, result_line
+from cleveragents.conversation.content import content_text
 from cleveragents.values.json import dump_json
 
 if TYPE_CHECKING:
@@ -32,6 +34,18 @@ def progress_line(event: AgentEvent) -> str | None:
             path = ".".join(event.path)
             now, before = _short(event.after), _short(event.before)
             return f"{event.route}: conflict: {event.agent} set {path} to {now}, which was set to {before} meanwhile"
+    return None
+
+
+def tool_line(event: AgentEvent) -> str | None:
+    """What to say of a call of a tool, or of its result; None for anything else."""
+    from cleveragents.agents.events import ToolCalled, ToolReturned
+
+    match event:
+        case ToolCalled():
+            return call_line(event.tool, event.arguments)
+        case ToolReturned():
+            return f"  {result_line(content_text(event.content), failed=event.failed)}"
     return None
 
 
