@@ -47,8 +47,7 @@ def test_a_terminal_shows_calls_and_results_as_they_happen_each_on_its_line(shop
     assert lines == [
         "user: What is tea?",
         "assistant (clerk): Let me see.",
-        CALLS[0],
-        CALLS[2],
+        *(f"  {CALLS[number]}" for number in (0, 2)),
         *(f"tool (price): {CALLS[number].strip()}" for number in (1, 3)),
         "assistant (clerk): It is 7.",
     ]

@@ -33,7 +33,7 @@ TOOL = "agents:\n  a:\n    type: tool\n    code: result = 1\n    parameters:\n  
         ("multipleOf: 0", "7: agents.a.parameters.p.multipleOf: 0 is not a number greater than 0"),
         ("minimum: '1'", "7: agents.a.parameters.p.minimum: '1' is not a number"),
         ("description: 3", "7: agents.a.parameters.p.description: 3 is not text"),
-        ("$ref: http://example.com/x", "7: agents.a.parameters.p.$ref: a tool's schema stands by itself"),
+        ("$ref: http://example.com/x", "7: agents.a.parameters.p.'$ref': a tool's schema stands by itself"),
         ("patternProperties: {}", "7: agents.a.parameters.p.patternProperties: names by pattern are not taken"),
         ("pattern: '('", "7: agents.a.parameters.p.pattern: '(' is no pattern that can be used: unclosed group"),
         ("pattern: '(?=a)b'", "7: agents.a.parameters.p.pattern: '(?=a)b' is no pattern that can be used: look-around"),

@@ -9,7 +9,6 @@ from functools import cache, cached_property
 from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
-from cleveragents.config.tool_parameters import matches, parameter_faults
 from cleveragents.errors import InvalidSettingError, InvalidValueError
 from cleveragents.values.canonical import canonical_json
 from cleveragents.values.json import dump_json, json_value
@@ -38,6 +37,8 @@ class Parameters:
     """
 
     def __init__(self, name: str, declared: Mapping[str, Any] | None) -> None:
+        from cleveragents.config.tool_parameters import parameter_faults
+
         for path, fault in parameter_faults(declared or {}, count(1)):
             raise InvalidSettingError(f"tool {name}: parameters.{'.'.join(map(str, path))}: {fault}")
         self._declared = declared is not None
@@ -156,6 +157,8 @@ def _bounded(rule: Any) -> Any:
 
 def _pattern(_validator: Validator, pattern: str, value: Any, _schema: Any) -> Iterator[ValidationError]:
     from jsonschema import ValidationError
+
+    from cleveragents.config.tool_parameters import matches
 
     if isinstance(value, str) and not (len(value) <= LONGEST_MATCHED and matches(pattern, value)):
         yield ValidationError("does not match")

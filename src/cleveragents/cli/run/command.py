@@ -74,7 +74,7 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
     "-v",
     "--verbose",
     is_flag=True,
-    help="Say on stderr which agent answered, where, in which time, and what llms called.",
+    help="Say on stderr what agents answer and call, where, and in which time.",
 )
 @click.option(
     "--batch",
