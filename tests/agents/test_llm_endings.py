@@ -72,7 +72,7 @@ def test_c110_a_call_that_was_cut_off_is_not_run(scripted_llm, agent, given):
 
 def used(agent):
     """What is told of usage while ``agent`` fails."""
-    events = []
+    events: list[object] = []
     with listening(events.append), pytest.raises(LLMError) as caught:
         ask(agent)
     return [event.usage for event in events if isinstance(event, LLMUsed)], caught.value.usage

@@ -18,7 +18,7 @@ class Remembered:
     def __init__(self):
         self.steps = []
 
-    async def turns(self, _tokens):
+    async def turns(self, _tokens, _turn_tokens):
         return [Turn("What is in a.txt?", (*self.steps, Step("I cannot say.")))] if self.steps else []
 
     def composed(self, prompt):

@@ -110,8 +110,8 @@ def test_a_server_that_died_is_started_again():
     assert asyncio.run(local.serve("a", "local")) != before
 
 
-def test_a_conversation_longer_than_the_local_llm_reads_is_told_as_such():
-    assert "longer than this llm can read" in failure(LLMAgent("assistant", "local"), "bees " * 20_000)
+def test_instructions_longer_than_the_local_llm_reads_are_told_as_such():
+    assert "longer than this llm can read" in failure(LLMAgent("assistant", "local", system_prompt="bees " * 20_000))
 
 
 def test_nobody_else_on_this_machine_may_ask_the_server(monkeypatch):

@@ -8,7 +8,7 @@ from genai_prices.data_snapshot import DataSnapshot, set_custom_snapshot
 from pydantic_ai.usage import RequestUsage
 
 from cleveragents.agents.llm.prices import request_usage
-from cleveragents.agents.llm.token_limit import UNKNOWN_LIMIT, token_limit
+from cleveragents.agents.llm.token_limit import ROOMY_LIMIT, UNKNOWN_LIMIT, token_limit, turn_tokens
 from cleveragents.conversation.usage import Usage
 
 
@@ -53,3 +53,6 @@ def test_how_much_fits_into_a_request(prices):
     assert token_limit("openai-chat:known") == 50_000
     assert token_limit("openai:acme-9") == UNKNOWN_LIMIT
     assert token_limit("local") == 8192
+    assert turn_tokens("openai:known") == 37_500
+    assert turn_tokens("openai:acme-9") == ROOMY_LIMIT * 3 // 4
+    assert turn_tokens("local") == 6144

@@ -132,7 +132,7 @@ def test_a_call_that_makes_no_sense_is_answered_not_fatal(scripted_llm, agent, e
 
 
 @pytest.mark.parametrize(
-    ("content", "text"), [(None, ""), ({"n": [1, None]}, '{"n":[1,null]}'), ("a\udce9", "a\ufffd")]
+    ("content", "text"), [(None, "[nothing]"), ({"n": [1, None]}, '{"n":[1,null]}'), ("a\udce9", "a\ufffd")]
 )
 def test_a_result_of_any_kind_reaches_the_llm_as_text(scripted_llm, agent, content, text):
     scripted_llm.script(calls("tool", {}), says("ok"))

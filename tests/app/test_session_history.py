@@ -2,7 +2,7 @@
 
 import pytest
 
-from cleveragents import AppConfig, CleverAgentsApp, MessageDraft
+from cleveragents import AppConfig, CleverAgentsApp, HistoryLeftOut, MessageDraft
 from cleveragents.conversation.content import CUT_OFF, NO_ANSWER
 from support.scripted_llm import calls, fails, says
 from support.strict import SYSTEM, faults, strictly
@@ -163,6 +163,24 @@ def test_without_a_window_the_llm_gets_what_it_can_hold(sessions, session_id, as
     # A longer answer leaves less room for what was before it.
     asking(max_tokens=9000).run_sync("go on", session_id=session_id)
     assert 2 < len([role for role, _ in sent(scripted_llm) if role == "user"]) < len(turns) - 2
+
+
+def test_what_is_left_out_of_the_history_is_told_and_nothing_where_all_of_it_is_sent(
+    sessions, session_id, asking, scripted_llm
+):
+    for number in range(200):
+        sessions.append_all(session_id, [MessageDraft("user", f"q{number}"), MessageDraft("assistant", "a")])
+    left_out = []
+
+    def listen(event):
+        if isinstance(event, HistoryLeftOut):
+            left_out.append(event.messages)
+
+    scripted_llm.script(says("Bien."), says("Bien."))
+    asking({"turns": 3}).run_sync("go on", session_id=session_id, listener=listen)
+    assert left_out == [394]
+    asking().run_sync("go on", session_id=session_id, listener=listen)
+    assert left_out == [394]
 
 
 def test_a_turn_longer_than_a_page_is_found_whole(sessions, session_id, asking, scripted_llm):

@@ -23,7 +23,7 @@ def test_show_tells_all_that_is_known_safe_for_a_terminal(run_session, talk, hom
         "tags: a, b",
         'metadata: {"k":1}',
         "UTC] user: Where to?\\x07",
-        "UTC] assistant (planner): [calls weather]",
+        "UTC] assistant (planner):\r\n  → weather()",
         "UTC] tool: sunny",
         "UTC] assistant (planner): To the sea. [image]",
         "UTC] assistant: Or [interrupted]",

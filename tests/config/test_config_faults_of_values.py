@@ -120,7 +120,7 @@ def test_an_unknown_key_is_told_the_nearest_known_one(faults, text, fault):
         ),
         (
             "{type: tool, code: x, parameters: {p: {type: int}}}",
-            "agents.a.parameters.p: the type 'int' is not one of array, boolean, integer, null, number, object, string",
+            "agents.a.parameters.p.type: 'int' is not one of array, boolean, integer, null, number, object, string",
         ),
     ],
 )

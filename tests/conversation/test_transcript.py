@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cleveragents.conversation.content import CUT_OFF, NO_ANSWER
-from cleveragents.conversation.transcript import Step, ToolCall, Turn, Window, turns_of
+from cleveragents.conversation.transcript import Step, ToolCall, Turn, turns_of
+from cleveragents.conversation.window import Window
 
 
 @dataclass

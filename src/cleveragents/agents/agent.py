@@ -106,8 +106,11 @@ class Conversation(Protocol):
     The first llm agent on the message's way takes it, and keeps its own calls of tools in it.
     """
 
-    async def turns(self, tokens: int) -> Sequence[Turn]:
-        """The newest turns, oldest first, as many as the configuration says, else as fit into ``tokens``."""
+    async def turns(self, tokens: int, turn_tokens: int) -> Sequence[Turn]:
+        """The newest turns, oldest first, as many as the configuration says, else as fit into ``tokens``.
+
+        Each is given as an llm is sent it that has ``turn_tokens`` for one turn: see conversation/window.py.
+        """
 
     def composed(self, prompt: str) -> str:
         """``prompt`` as an llm is asked: with what was said before in front of it, where that is not in ``turns``."""

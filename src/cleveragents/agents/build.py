@@ -37,7 +37,7 @@ def _tool(name: str, settings: ToolAgentConfig, unsafe: bool) -> ToolAgent:
         name,
         settings.code,
         description=settings.description,
-        parameters=settings.parameters,
+        parameters=settings.parameters if "parameters" in settings.model_fields_set else None,
         unsafe=unsafe,
         time_limit=settings.time_limit,
         memory_limit=settings.memory_limit,

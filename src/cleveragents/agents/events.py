@@ -67,6 +67,13 @@ class SettingLeftOut:
 
 
 @dataclass(frozen=True, slots=True)
+class HistoryLeftOut:
+    """An llm is asked without the oldest ``messages`` of its session: no more fit into its window, or the file's."""
+
+    messages: int
+
+
+@dataclass(frozen=True, slots=True)
 class LLMUsed:
     """A request to an llm has been answered, and this is what it used; it counts whatever becomes of the answer."""
 
@@ -129,6 +136,7 @@ AgentEvent = (
     | ToolReturned
     | AnswerCutOff
     | SettingLeftOut
+    | HistoryLeftOut
     | LLMUsed
     | ToolPrinted
     | AgentAnswered

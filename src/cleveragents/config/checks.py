@@ -9,11 +9,12 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain, islice
+from itertools import chain, count, islice
 from typing import Any
 
 from cleveragents.config.fields import NAME_PATTERN, shown
 from cleveragents.config.rules import TEMPERATURE
+from cleveragents.config.tool_parameters import parameter_faults
 from cleveragents.config.vocabulary import FAIL, INPUT, OUTPUT, SKIP
 from cleveragents.errors import InvalidValueError
 from cleveragents.values.json import json_value
@@ -130,8 +131,12 @@ def _free_value_faults(data: Mapping[str, Any], agents: Mapping[str, Any]) -> It
             yield from _json_faults(value, ("context", key))
         elif fault := TEMPERATURE.fault(value):
             yield ("context", key), f"{shown(value)} {fault}"
+    patterns = count(1)
     for name, agent in agents.items():
-        yield from _json_faults(_mapping(agent).get("parameters"), ("agents", name, "parameters"))
+        path, parameters = ("agents", name, "parameters"), _mapping(agent).get("parameters")
+        yield from _json_faults(parameters, path)
+        schemas = {key: schema for key, schema in _mapping(parameters).items() if isinstance(schema, Mapping)}
+        yield from (((*path, *place), fault) for place, fault in parameter_faults(schemas, patterns))
 
 
 def _json_faults(value: Any, path: Path) -> Iterator[Complaint]:

@@ -29,7 +29,7 @@ LLM_PATTERN = rf"^(?!.*\$\{{)(local$|gguf:\s*\S|{_PROVIDER_MODEL}$)"
 """Names of llms where no server of one's own is named."""
 _SHOWN_CHARACTERS = 60
 _LARGE = 10**15
-_JSON_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
+JSON_TYPES = ("array", "boolean", "integer", "null", "number", "object", "string")
 
 
 class Section(BaseModel):
@@ -234,24 +234,13 @@ Code = Annotated[str, AfterValidator(_code), Field(min_length=1)]
 Expression = Annotated[str, AfterValidator(_expression), Field(min_length=1)]
 
 
-def _parameter(schema: dict[str, Any]) -> dict[str, Any]:
-    kinds = schema.get("type", [])
-    for kind in kinds if isinstance(kinds, list) else [kinds]:
-        if kind not in _JSON_TYPES:
-            _complain(f"the type {shown(kind)} is not one of {', '.join(_JSON_TYPES)}")
-    return schema
-
-
 Parameter = Annotated[
     dict[str, Any],
-    AfterValidator(_parameter),
     WithJsonSchema(
         {
             "type": "object",
             "properties": {
-                "type": {
-                    "anyOf": [{"enum": list(_JSON_TYPES)}, {"type": "array", "items": {"enum": list(_JSON_TYPES)}}]
-                }
+                "type": {"anyOf": [{"enum": list(JSON_TYPES)}, {"type": "array", "items": {"enum": list(JSON_TYPES)}}]}
             },
         }
     ),

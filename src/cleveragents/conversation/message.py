@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
+from cleveragents.conversation.arguments import flat_call
 from cleveragents.conversation.content import content_text
 from cleveragents.errors import SessionValidationError
 from cleveragents.values.json import json_object, json_value, whole_number
@@ -186,12 +187,11 @@ def _tool_calls(calls: Any, role: MessageRole) -> list[dict[str, Any]] | None:
 def _text(message: MessageDraft | SessionMessage) -> str:
     if message.content is not None:
         return message.content
-    names = [_call_name(call) for call in message.tool_calls or ()]
+    names = [call_name(call) for call in message.tool_calls or ()]
     return f"[calls {', '.join(names)}]"
 
 
-def _call_name(call: Mapping[str, Any]) -> str:
-    """The tool's name, also in the nested form that many programs write."""
-    function = call.get("function")
-    name = call.get("name") or (function.get("name") if isinstance(function, Mapping) else None)
+def call_name(call: Mapping[str, Any]) -> str:
+    """The name of the tool that a stored call is of, as a person is shown it."""
+    name = flat_call(call).get("name")
     return name if isinstance(name, str) else "a tool"

@@ -1,4 +1,4 @@
-"""A conversation in an llm's own roles: turns of steps and calls, and how many of them fit into a window."""
+"""A conversation in an llm's own roles: turns of steps and calls, whatever was stored."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
+from cleveragents.conversation.arguments import Arguments, flat_call, kept_arguments
 from cleveragents.conversation.content import CUT_OFF, NO_ANSWER, HistoryMessage, content_text
 from cleveragents.conversation.reserved import FAILED, broken_off, reserved
-from cleveragents.errors import InvalidValueError
-from cleveragents.values.json import dump_json, load_json
+from cleveragents.values.json import dump_json
 
-_BYTES_A_TOKEN = 4
+BYTES_A_TOKEN = 4
 _TOKENS_A_MESSAGE = 4
 
 
@@ -30,7 +30,7 @@ class ToolCall:
 
     id: str
     name: str
-    arguments: dict[str, Any]
+    arguments: Arguments
     result: str
     failed: bool = False
 
@@ -69,31 +69,9 @@ class Turn:
         return sum(map(estimated_tokens, texts)) + _TOKENS_A_MESSAGE * self.messages
 
 
-@dataclass(frozen=True, slots=True)
-class Window:
-    """How much of a conversation is shown: at most so many of the newest turns, messages, and estimated tokens."""
-
-    turns: int | None = None
-    messages: int | None = None
-    tokens: int | None = None
-
-    def newest(self, turns: Sequence[Turn]) -> list[Turn]:
-        """The last of ``turns`` that fit, oldest first. A turn is kept whole or left out, and so is all before it."""
-        messages = tokens = 0
-        start = len(turns)
-        while start > 0:
-            turn = turns[start - 1]
-            messages, tokens = messages + turn.messages, tokens + turn.tokens
-            used = ((len(turns) - start + 1, self.turns), (messages, self.messages), (tokens, self.tokens))
-            if any(limit is not None and size > limit for size, limit in used):
-                break
-            start -= 1
-        return list(turns[start:])
-
-
 def estimated_tokens(text: str) -> int:
     """About how many tokens ``text`` is: one for four bytes, which is four letters of English."""
-    return -(-len(text.encode("utf-8", "replace")) // _BYTES_A_TOKEN)
+    return -(-len(text.encode("utf-8", "replace")) // BYTES_A_TOKEN)
 
 
 def turns_of(messages: Iterable[StoredMessage], prompt: str | None = None) -> list[Turn]:
@@ -153,14 +131,8 @@ def _with_calls(messages: Sequence[StoredMessage]) -> list[tuple[StoredMessage, 
 
 def _call(call: Mapping[str, Any]) -> ToolCall | None:
     """A stored call, also in the nested form in which others write it; None when it has no id or no name."""
-    inner = call.get("function")
-    given = {**call, **inner} if isinstance(inner, Mapping) else call
-    call_id, name, arguments = given.get("id"), given.get("name"), given.get("arguments")
-    if isinstance(arguments, str):
-        try:
-            arguments = load_json(arguments)
-        except InvalidValueError:
-            arguments = {}
+    given = flat_call(call)
+    call_id, name = given.get("id"), given.get("name")
     if not isinstance(call_id, str) or not isinstance(name, str):
         return None
-    return ToolCall(call_id, name, dict(arguments) if isinstance(arguments, Mapping) else {}, "")
+    return ToolCall(call_id, name, kept_arguments(given.get("arguments")), "")

@@ -11,7 +11,8 @@ from cleveragents.contexts import ContextManager
 from cleveragents.conversation.content import HistoryMessage, content_text
 from cleveragents.conversation.prompt import format_prompt
 from cleveragents.conversation.reserved import CUT, INTERRUPTED, with_reserved
-from cleveragents.conversation.transcript import Step, Turn, Window, turns_of
+from cleveragents.conversation.transcript import Step, Turn, turns_of
+from cleveragents.conversation.window import Window, as_sent
 from cleveragents.errors import ContextNotFoundError
 from cleveragents.streams.router import RunResult
 from cleveragents.turns.partial_answer import PartialAnswer
@@ -46,7 +47,7 @@ class ContextTurn:
         self._prompt, self._recent = prompt, recent
         return Beginning(prompt, kept, conversation=self)
 
-    async def turns(self, tokens: int) -> Sequence[Turn]:
+    async def turns(self, tokens: int, turn_tokens: int) -> Sequence[Turn]:
         """See Conversation. Nothing, unless history goes in roles of its own."""
         if self._history.form != "messages":
             return []
@@ -57,7 +58,8 @@ class ContextTurn:
             for message in self._recent
             if message.role in {"user", "assistant"} and (text := content_text(message.content)).strip()
         ]
-        return Window(tokens=tokens).newest(turns_of(drafts, self._prompt))
+        turns = [as_sent(turn, turn_tokens) for turn in turns_of(drafts, self._prompt)]
+        return Window(tokens=tokens).newest(turns)
 
     def composed(self, prompt: str) -> str:
         """See Conversation. What was said before, as text in front of ``prompt``."""

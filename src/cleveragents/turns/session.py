@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from cleveragents import background
 from cleveragents.agents.agent import Message
+from cleveragents.agents.events import HistoryLeftOut, tell
 from cleveragents.config.models import WindowConfig
 from cleveragents.conversation.content import NOTHING
 from cleveragents.conversation.message import MessageDraft
@@ -25,7 +26,8 @@ from cleveragents.conversation.reserved import (
     reserved,
     with_reserved,
 )
-from cleveragents.conversation.transcript import Step, Turn, Window, turns_of
+from cleveragents.conversation.transcript import Step, Turn, turns_of
+from cleveragents.conversation.window import Window, as_sent
 from cleveragents.errors import SessionServiceError
 from cleveragents.sessions.config_file import ConfigFile
 from cleveragents.sessions.service import SessionService
@@ -78,23 +80,27 @@ class SessionTurn:
         self._prompt = prompt
         return Beginning(prompt, await self._finished(store), conversation=self)
 
-    async def turns(self, tokens: int) -> Sequence[Turn]:
+    async def turns(self, tokens: int, turn_tokens: int) -> Sequence[Turn]:
         """See Conversation. Reads back from the question until the window is full."""
         window = self._window or Window(tokens=tokens)
 
-        def read() -> list[Turn]:
+        def read() -> tuple[list[Turn], int]:
             size = _FIRST_PAGE
             while True:
                 start = max(0, self._first - size)
                 stored = self._sessions.messages(self._id, limit=self._first - start, offset=start)
                 turns = turns_of(stored, self._prompt)
-                newest = window.newest(turns)
-                if start == 0 or len(newest) < len(turns):
-                    return newest
+                newest = window.newest([as_sent(turn, turn_tokens) for turn in turns])
+                left_out = turns[: len(turns) - len(newest)]
+                if start == 0 or left_out:
+                    return newest, start + sum(turn.messages for turn in left_out)
                 size *= _GROWTH
 
         with self._noting():
-            return await asyncio.wrap_future(background.start(read))
+            newest, left_out = await asyncio.wrap_future(background.start(read))
+        if left_out:
+            tell(HistoryLeftOut(left_out))
+        return newest
 
     def composed(self, prompt: str) -> str:
         """See Conversation. What was said before has roles of its own."""

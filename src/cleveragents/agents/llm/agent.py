@@ -6,24 +6,25 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import KW_ONLY, dataclass
 from decimal import Decimal
+from functools import cached_property
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from cleveragents.agents.agent import Agent, Message, Reply, Said, said_text
-from cleveragents.agents.events import AnswerCutOff, LLMUsed, TextDelta, ToolCalled, ToolReturned, tell
+from cleveragents.agents.events import AnswerCutOff, LLMUsed, TextDelta, tell
+from cleveragents.agents.llm.tool_calls import Calls, Tools, broken_off
 from cleveragents.config.llm_settings import LLMSettings, as_sent, setting_values
-from cleveragents.conversation.content import CUT_OFF, content_text
-from cleveragents.conversation.transcript import Step, ToolCall, estimated_tokens
+from cleveragents.conversation.transcript import Step, ToolCall, Turn, estimated_tokens
 from cleveragents.conversation.usage import Usage
-from cleveragents.errors import AgentError, InvalidSettingError, InvalidValueError
-from cleveragents.values.json import dump_json, json_value, load_json
-from cleveragents.values.merge import difference, merged
+from cleveragents.conversation.window import Room
+from cleveragents.errors import AgentError, InvalidSettingError
+from cleveragents.values.json import dump_json
+from cleveragents.values.merge import difference
 from cleveragents.values.text import clean_text
 
 if TYPE_CHECKING:
-    from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart, ToolReturnPart
+    from pydantic_ai.messages import ModelMessage, ModelResponse, ToolCallPart
     from pydantic_ai.settings import ModelSettings
-    from pydantic_ai.tools import ToolDefinition
 
     from cleveragents.agents.llm.client import Chat
 
@@ -32,8 +33,6 @@ MAX_TOOL_ROUNDS = 20
 
 ANSWER_TOKENS = 4096
 """Tokens of an llm's limit that the history leaves for the answer, unless ``max_tokens`` says how long it may be."""
-
-_ONE_MESSAGE = {"message": {"type": "string"}}
 
 
 @dataclass(eq=False, repr=False)
@@ -67,12 +66,16 @@ class LLMAgent(LLMSettings):
 
         client = await self._client()
         async with client.connect(self.name, self.llm, self.base_url, self.api_key_env) as chat:
-            turn = _Turn(self, message, chat, settings, instructions)
+            turn = _Turn(self, self._announced, message, chat, settings, instructions)
             try:
                 return await turn.answer()
             except AgentError as error:
                 error.usage = turn.usage
                 raise
+
+    @cached_property
+    def _announced(self) -> Tools:
+        return Tools(self.tools)
 
     async def _client(self) -> ModuleType:
         """What asks llms: a second or more of imports, which only those pay for who ask one."""
@@ -122,40 +125,51 @@ class _Turn:
     """One answer: a request to the llm, and another one after each round of tool calls."""
 
     def __init__(
-        self, agent: LLMAgent, message: Message, chat: Chat, settings: ModelSettings, instructions: str | None
+        self,
+        agent: LLMAgent,
+        tools: Tools,
+        message: Message,
+        chat: Chat,
+        settings: ModelSettings,
+        instructions: str | None,
     ) -> None:
         self._agent = agent
-        self._tools = {tool.name: tool for tool in agent.tools}
+        self._tools = tools
         self._message = message
         conversation = message.conversation
-        self._question = message.text if conversation is None else conversation.composed(message.text)
+        self._question = clean_text(message.text if conversation is None else conversation.composed(message.text))
+        self._before: Sequence[Turn] | None = None
         self._chat = chat
         self._settings = settings
         self._instructions = instructions
-        self._context = dict(message.context)
+        self._calls = Calls(agent.name, tools, message)
         self.usage = Usage(llm=agent.llm, cost=Decimal(0))
         self._said: list[Said] = []
 
     async def answer(self) -> Reply:
         from pydantic_ai.messages import ModelRequest, UserPromptPart
 
-        question = UserPromptPart(clean_text(self._question))
-        messages = [*await self._history(), ModelRequest([question], instructions=self._instructions)]
+        from cleveragents.agents.llm.pydantic_messages import as_kept, results
+        from cleveragents.agents.llm.token_limit import turn_tokens
+
+        room = Room(turn_tokens(self._agent.llm))
+        question = UserPromptPart(room.taken(self._question))
+        turn: list[ModelMessage] = [ModelRequest([question], instructions=self._instructions)]
         rounds = 0
         while True:
-            text, response = await self._ask(messages)
+            text, response = await self._ask([*await self._history(room.used), *turn])
             cut = self._cut_off(response)
             if not response.tool_calls:
                 break
             if rounds == MAX_TOOL_ROUNDS:
                 raise self._error(f"it called tools {rounds} times in a row without coming to an answer")
             rounds += 1
-            returns = await self._round(response.tool_calls, text)
-            messages += [response, ModelRequest(returns, instructions=self._instructions)]
+            step = room.step(await self._round(response.tool_calls, text))
+            turn += [as_kept(response, step), ModelRequest(results(step), instructions=self._instructions)]
         whole = said_text([*self._said, Said(text)])
         if not whole.strip():
             raise self._error(_why_empty(response, self._settings.get("max_tokens")))
-        changes = difference(self._message.context, self._context)
+        changes = difference(self._message.context, self._calls.context)
         # An llm that says nothing after its calls has answered before them.
         in_steps = text.strip() and said_text(self._said).strip()
         said = [*self._said, Said(text)] if in_steps else ()
@@ -174,33 +188,41 @@ class _Turn:
             tell(AnswerCutOff(self._agent.name, cut.reason, cut.told))
         return cut.reason
 
-    async def _history(self) -> list[ModelMessage]:
-        """What was said before, as much of it as the llm can hold besides the question and its answer."""
+    async def _history(self, used: int) -> list[ModelMessage]:
+        """What was said before, as much of it as the llm can hold besides the answer and this turn, of ``used`` tokens.
+
+        It stays the same as long as it fits.
+        """
         conversation = self._message.conversation
         if conversation is None:
             return []
         from cleveragents.agents.llm.pydantic_messages import model_messages
-        from cleveragents.agents.llm.token_limit import token_limit
+        from cleveragents.agents.llm.token_limit import token_limit, turn_tokens
 
         # Tokens are estimated, so a tenth is left over.
         limit = token_limit(self._agent.llm) * 9 // 10
-        room = self._settings.get("max_tokens") or min(ANSWER_TOKENS, limit // 4)
-        tools = dump_json([tool.parameters_json_schema for tool in _definitions(self._tools)])
-        rest = sum(map(estimated_tokens, (self._question, self._instructions or "", tools)))
-        return model_messages(await conversation.turns(limit - room - rest))
+        answer = self._settings.get("max_tokens") or min(ANSWER_TOKENS, limit // 4)
+        rest = sum(map(estimated_tokens, (self._instructions or "", dump_json(self._tools.schemas))))
+        left = limit - answer - rest - used
+        if self._before is None or sum(turn.tokens for turn in self._before) > left:
+            self._before = await conversation.turns(left, turn_tokens(self._agent.llm))
+        return model_messages(self._before)
 
-    async def _round(self, calls: Sequence[ToolCallPart], text: str) -> list[ToolReturnPart]:
-        """What the tools gave back, stored before the llm is told; when that is broken off, as far as it came."""
-        returns: list[ToolReturnPart] = []
+    async def _round(self, calls: Sequence[ToolCallPart], text: str) -> Step:
+        """The calls with what came back, stored before the llm is told; when that is broken off, as far as it came."""
+        done: list[ToolCall] = []
         try:
             for call in calls:
-                returns.append(await self._call(call))  # noqa: PERF401 - what came before an interruption is kept
+                done.append(await self._calls.run(call))  # noqa: PERF401 - what came before an interruption is kept
         finally:
+            self.usage = sum(self._calls.usage, self.usage)
+            self._calls.usage.clear()
+            step = Step(text.strip(), (*done, *map(broken_off, calls[len(done) :])))
             conversation = self._message.conversation
             if conversation is not None:
-                await conversation.keep(self._agent.name, Step(text, _with_results(calls, returns)))
+                await conversation.keep(self._agent.name, step)
         self._said.append(Said(text, kept=conversation is not None))
-        return returns
+        return step
 
     async def _ask(self, messages: Sequence[ModelMessage]) -> tuple[str, ModelResponse]:
         """The text of an answer, which has been told as it came, and the whole of it."""
@@ -208,7 +230,7 @@ class _Turn:
 
         from cleveragents.agents.llm.prices import request_usage, unknown_usage
 
-        parameters = ModelRequestParameters(function_tools=_definitions(self._tools))
+        parameters = ModelRequestParameters(function_tools=self._tools.definitions())
         # What was said before a tool was called is one paragraph, what is said after it another.
         gap = "\n\n" if said_text(self._said) else ""
         text = ""
@@ -233,42 +255,6 @@ class _Turn:
         self.usage += used
         tell(LLMUsed(self._agent.name, used))
 
-    async def _call(self, call: ToolCallPart) -> ToolReturnPart:
-        """What a tool gave back, or why it failed: either way the llm is told, and goes on."""
-        from pydantic_ai.messages import ToolReturnPart
-
-        agent, tool, call_id = self._agent.name, call.tool_name, call.tool_call_id
-        content: Any
-        try:
-            arguments = _arguments(call.args)
-        except InvalidValueError as error:
-            tell(ToolCalled(agent, tool, call_id, call.args))
-            content, failed = f"the arguments cannot be read: {error}", True
-        else:
-            tell(ToolCalled(agent, tool, call_id, arguments))
-            content, failed = await self._run(tool, arguments)
-        tell(ToolReturned(agent, tool, call_id, content, failed))
-        result = clean_text(content_text(content))
-        return ToolReturnPart(tool, result, call_id, outcome="failed" if failed else "success")
-
-    async def _run(self, name: str, arguments: dict[str, Any]) -> tuple[Any, bool]:
-        """A tool's result, or an error's text and True; the tool's changes are seen by those called after it."""
-        tool = self._tools.get(name)
-        if tool is None:
-            return f"there is no tool {name!r}; there are: {', '.join(self._tools) or 'none'}", True
-        content = arguments.get("message", self._message.content)
-        metadata = {**self._message.metadata, "input": arguments}
-        try:
-            reply = await tool.process(Message(content, self._context, metadata))
-        except AgentError as error:
-            if error.usage is not None:
-                self.usage += error.usage
-            return str(error), True
-        self._context = merged(self._context, reply.changes, reply.removed)
-        if reply.usage is not None:
-            self.usage += reply.usage
-        return reply.content, False
-
     def _error(self, reason: str) -> AgentError:
         from cleveragents.agents.llm.errors import llm_error
 
@@ -287,45 +273,6 @@ async def _clean(pieces: AsyncIterator[str | ModelResponse]) -> AsyncIterator[st
             yield clean_text(text)
         if not isinstance(piece, str):
             yield piece
-
-
-def _definitions(tools: Mapping[str, Agent]) -> list[ToolDefinition]:
-    """The tools as an llm is told of them. A parameter without a default has to be given."""
-    from pydantic_ai.tools import ToolDefinition
-
-    definitions = []
-    for name, tool in tools.items():
-        # An agent of any other kind takes a message and says nothing about itself.
-        parameters = getattr(tool, "parameters", None) or _ONE_MESSAGE
-        required = [key for key, schema in parameters.items() if not (isinstance(schema, dict) and "default" in schema)]
-        schema = {"type": "object", "properties": dict(parameters), "required": required}
-        description = getattr(tool, "description", "") or None
-        definitions.append(ToolDefinition(name=name, parameters_json_schema=schema, description=description))
-    return definitions
-
-
-def _with_results(calls: Sequence[ToolCallPart], returns: Sequence[ToolReturnPart]) -> tuple[ToolCall, ...]:
-    results = [(str(given.content), given.outcome == "failed") for given in returns]
-    results += [(CUT_OFF, True)] * (len(calls) - len(returns))
-    return tuple(
-        ToolCall(call.tool_call_id, call.tool_name, _stored_arguments(call), result, failed)
-        for call, (result, failed) in zip(calls, results, strict=True)
-    )
-
-
-def _stored_arguments(call: ToolCallPart) -> dict[str, Any]:
-    try:
-        return _arguments(call.args)
-    except InvalidValueError:
-        # The call's result says that they could not be read.
-        return {}
-
-
-def _arguments(given: str | Mapping[str, Any] | None) -> dict[str, Any]:
-    arguments = load_json(given) if isinstance(given, str) and given.strip() else given or {}
-    if not isinstance(arguments, dict):
-        raise InvalidValueError("they are not an object of names and values")
-    return dict(json_value(arguments))
 
 
 def _why_empty(response: ModelResponse, max_tokens: int | None) -> str:

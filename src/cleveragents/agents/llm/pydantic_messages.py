@@ -10,6 +10,7 @@ from typing import Any, cast
 from pydantic_ai.messages import (
     ModelMessage,
     ModelRequest,
+    ModelRequestPart,
     ModelResponse,
     ModelResponsePart,
     TextPart,
@@ -36,7 +37,28 @@ def _step(step: Step) -> Iterator[ModelMessage]:
     text = [TextPart(step.text)] if step.text else []
     yield ModelResponse([*text, *(ToolCallPart(valid_name(call.name), call.arguments, call.id) for call in step.calls)])
     if step.calls:
-        yield ModelRequest([_result(call) for call in step.calls])
+        yield ModelRequest(results(step))
+
+
+def as_kept(response: ModelResponse, step: Step) -> ModelResponse:
+    """``response`` with text and arguments as ``step`` keeps them, so that a later turn begins with the same bytes."""
+    arguments = {call.id: call.arguments for call in step.calls}
+    text = step.text
+    parts: list[ModelResponsePart] = []
+    for part in response.parts:
+        if isinstance(part, ToolCallPart):
+            parts.append(replace(cast("Any", part), args=arguments[part.tool_call_id]))
+        elif not isinstance(part, TextPart):
+            parts.append(part)
+        elif text:
+            parts.append(replace(part, content=text))
+            text = ""
+    return replace(response, parts=parts)
+
+
+def results(step: Step) -> list[ModelRequestPart]:
+    """What the tools that were called in ``step`` gave back."""
+    return [_result(call) for call in step.calls]
 
 
 def _result(call: ToolCall) -> ToolReturnPart:

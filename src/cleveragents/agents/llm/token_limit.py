@@ -13,13 +13,25 @@ if TYPE_CHECKING:
 UNKNOWN_LIMIT = 16_000
 """Tokens that an llm is taken to hold, question and answer together, when nothing is known of it."""
 
+ROOMY_LIMIT = 200_000
+"""Tokens that such an llm may hold all the same: only what goes beyond is shortened for it, its server knows better."""
+
 
 def token_limit(llm: str) -> int:
     """How many tokens fit into a request to ``llm``, answer included; UNKNOWN_LIMIT when nobody knows."""
+    return _known_limit(llm) or UNKNOWN_LIMIT
+
+
+def turn_tokens(llm: str) -> int:
+    """How many tokens the texts of one turn may have in requests to ``llm``; the rest is for all else."""
+    return (_known_limit(llm) or ROOMY_LIMIT) * 3 // 4
+
+
+def _known_limit(llm: str) -> int | None:
     if is_local(llm):
         return CONTEXT_TOKENS
     model = _known(llm)
-    return (model.context_window if model else None) or UNKNOWN_LIMIT
+    return model.context_window if model else None
 
 
 def _known(llm: str) -> ModelInfo | None:

@@ -70,7 +70,12 @@ def _a_number(_ctx: click.Context, _param: click.Parameter, value: float) -> flo
     metavar="S",
     help="Seconds to wait for another run on the same context or session.",
 )
-@click.option("-v", "--verbose", is_flag=True, help="Say on stderr which agent answered, where, and in which time.")
+@click.option(
+    "-v",
+    "--verbose",
+    is_flag=True,
+    help="Say on stderr what agents answer and call, where, and in which time.",
+)
 @click.option(
     "--batch",
     type=click.Path(dir_okay=False, allow_dash=True, path_type=Path),

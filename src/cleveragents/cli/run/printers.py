@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from cleveragents.cli.kit.output import discard_stdout, say, show, show_json, terminal_json
 from cleveragents.cli.kit.spinner import Spinner
 from cleveragents.cli.run.live_text import LiveText
-from cleveragents.cli.run.progress import Reading, progress_line
+from cleveragents.cli.run.progress import Reading, progress_line, tool_line
 from cleveragents.conversation.content import content_text
 
 if TYPE_CHECKING:
@@ -26,13 +26,15 @@ Start = dict[str, str | None]
 class Remarks:
     """What is said on stderr during a run: what tools print and, when ``verbose``, what happens between agents.
 
-    The ``spinner`` makes room for it.
+    Calls of tools are told when ``verbose``, and on a terminal. What begins with ``before`` is one of several runs, and
+    tells less there. The ``spinner`` makes room for it.
     """
 
     def __init__(self, *, verbose: bool, before: str = "", spinner: Spinner | None = None) -> None:
         self._verbose = verbose
         self._spinner = spinner or Spinner()
         self._before = before
+        self._shows_calls = verbose or (not before and sys.stderr.isatty())
         self._reading = Reading()
 
     def event(self, event: AgentEvent) -> None:
@@ -48,8 +50,12 @@ class Remarks:
             self._say(f"{self._before}warning: agent {event.agent}: its answer was cut off: {event.told}")
         elif isinstance(event, ToolPrinted):
             self._say(event.text.removesuffix("\n"))
-        elif self._verbose and (line := progress_line(event)):
+        elif line := self._line(event):
             self._say(self._before + line)
+
+    def _line(self, event: AgentEvent) -> str | None:
+        line = tool_line(event) if self._shows_calls else None
+        return line or (progress_line(event) if self._verbose else None)
 
     def _say(self, line: str) -> None:
         self._spinner.pause()
@@ -63,6 +69,8 @@ class TextPrinter(Remarks):
         super().__init__(verbose=verbose, spinner=spinner)
         self._live_agent = live_agent
         self._live_text: LiveText | None = None
+        self._in_a_line = False
+        self._after_a_remark = False
 
     def event(self, event: AgentEvent) -> None:
         """Show what can be shown now."""
@@ -72,12 +80,26 @@ class TextPrinter(Remarks):
         if isinstance(event, TextDelta) and event.agent == self._live_agent:
             self._spinner.stop()
             self._live_text = self._live_text or LiveText()
-            print(self._live_text.add(event.text), end="", flush=True)
+            # A paragraph is set apart by the remark before it.
+            self._show_live(self._live_text.add(event.text.lstrip("\n") if self._after_a_remark else event.text))
+
+    def _say(self, line: str) -> None:
+        """Say it on a line of its own: the answer may be in the middle of one."""
+        if self._live_text is not None and sys.stderr.isatty():
+            self._show_live(self._live_text.end())
+            self._show_live("\n" if self._in_a_line else "")
+            self._after_a_remark = True
+        super()._say(line)
+
+    def _show_live(self, text: str) -> None:
+        print(text, end="", flush=True)
+        if text:
+            self._in_a_line, self._after_a_remark = not text.endswith("\n"), False
 
     def result(self, result: RunResult) -> None:
         """Show every output, unless it has been seen already."""
         if self._live_text is not None:
-            print(self._live_text.end())
+            print(self._live_text.end(), end="" if self._after_a_remark else "\n", flush=True)
             return
         for output in result.outputs:
             show(content_text(output))

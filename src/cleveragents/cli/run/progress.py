@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from cleveragents.cli.kit.tool_calls import call_line, result_line
+from cleveragents.conversation.content import content_text
 from cleveragents.values.json import dump_json
 
 if TYPE_CHECKING:
@@ -17,7 +19,7 @@ _SHOWN = 80
 
 def progress_line(event: AgentEvent) -> str | None:
     """What to say about ``event``; None for what is said elsewhere, or not at all."""
-    from cleveragents.agents.events import AgentAnswered, ContextConflict, ErrorPassedOver, SettingLeftOut
+    from cleveragents.agents.events import AgentAnswered, ContextConflict, ErrorPassedOver
 
     match event:
         case AgentAnswered():
@@ -27,12 +29,33 @@ def progress_line(event: AgentEvent) -> str | None:
             return f"{event.route}: skipped: {event.error}"
         case ErrorPassedOver():
             return f"{event.route}: {event.agent} is asked instead: {event.error}"
-        case SettingLeftOut():
-            return f"{event.agent}: asked without its {event.setting}, which this llm does not take"
         case ContextConflict():
             path = ".".join(event.path)
             now, before = _short(event.after), _short(event.before)
             return f"{event.route}: conflict: {event.agent} set {path} to {now}, which was set to {before} meanwhile"
+    return _left_out_line(event)
+
+
+def _left_out_line(event: AgentEvent) -> str | None:
+    from cleveragents.agents.events import HistoryLeftOut, SettingLeftOut
+
+    match event:
+        case SettingLeftOut():
+            return f"{event.agent}: asked without its {event.setting}, which this llm does not take"
+        case HistoryLeftOut():
+            return f"history: the oldest {event.messages:,} messages are left out, for which there is no room"
+    return None
+
+
+def tool_line(event: AgentEvent) -> str | None:
+    """What to say of a call of a tool, or of its result; None for anything else."""
+    from cleveragents.agents.events import ToolCalled, ToolReturned
+
+    match event:
+        case ToolCalled():
+            return call_line(event.tool, event.arguments)
+        case ToolReturned():
+            return f"  {result_line(content_text(event.content), failed=event.failed)}"
     return None
 
 

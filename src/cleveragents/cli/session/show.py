@@ -14,7 +14,10 @@ from cleveragents.cli.kit.output import for_stdout, show_json
 from cleveragents.cli.kit.output import show as show_text
 from cleveragents.cli.kit.session_id import id_argument
 from cleveragents.cli.kit.sessions import pass_sessions
-from cleveragents.conversation.reserved import broken_off
+from cleveragents.cli.kit.tool_calls import call_line, result_line
+from cleveragents.conversation.arguments import flat_call, kept_arguments
+from cleveragents.conversation.message import call_name
+from cleveragents.conversation.reserved import FAILED, broken_off, reserved
 from cleveragents.values.json import dump_json
 from cleveragents.values.text import indented
 
@@ -37,8 +40,8 @@ _PAGE = 1000
 def show(sessions: SessionService, id_: str, last: int | None, format_: str) -> None:
     """Show a session and its messages.
 
-    First what is known of it, then its messages with times in UTC. As JSON one document, as JSON lines one message
-    a line.
+    First what is known of it, then its messages with times in UTC, of what tools gave back the first line. As JSON one
+    document, as JSON lines one message a line, both with everything.
     """
     session_id = sessions.find(id_)
     summary = sessions.summary(session_id)
@@ -91,8 +94,18 @@ def _show_messages(messages: Iterable[SessionMessage], format_: str) -> None:
             show_json(message.as_dict())
             continue
         who = message.role if message.agent is None else f"{message.role} ({message.agent})"
-        mark = f" [{for_stdout(why)}]" if (why := broken_off(message.metadata)) else ""
-        show_text(f"[{message.created_at:%Y-%m-%d %H:%M:%S} UTC] {who}: {indented(for_stdout(message.text))}{mark}")
+        said = _said(message)
+        show_text(f"[{message.created_at:%Y-%m-%d %H:%M:%S} UTC] {who}:{f' {said}' if said else ''}")
+        for call in message.tool_calls or ():
+            show_text(f"  {call_line(call_name(call), kept_arguments(flat_call(call).get('arguments')))}")
+
+
+def _said(message: SessionMessage) -> str:
+    """What a message says, without its calls; of a tool's result the beginning."""
+    if message.role == "tool":
+        return result_line(message.text, failed=bool(reserved(message.metadata, FAILED)))
+    mark = f" [{for_stdout(why)}]" if (why := broken_off(message.metadata)) else ""
+    return f"{indented(for_stdout(message.content or ''))}{mark}"
 
 
 def _facts(summary: SessionSummary) -> Iterator[str]:

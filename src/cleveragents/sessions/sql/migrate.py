@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from cleveragents.errors import SessionSchemaError
+from cleveragents.errors import SessionDamagedError, SessionSchemaError
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Engine
@@ -25,8 +25,11 @@ class Schema:
     def is_current(self, revision: str | None, database: str) -> bool:
         """Whether ``revision`` is the one we work with: False when it is older, or none is recorded.
 
-        Raises SessionSchemaError when it is newer or not ours; ``database`` names the database in the text.
+        Raises SessionSchemaError when it is newer or not ours, SessionDamagedError when it is no text at all;
+        ``database`` names the database in the text.
         """
+        if not isinstance(revision, str | None):
+            raise SessionDamagedError(f"{database} is damaged: its schema is recorded as {revision!r:.40}")
         if revision == self.head or revision is None:
             return revision is not None
         if not revision.isdecimal():
@@ -49,6 +52,9 @@ _FIRST_TABLES = {
     "linked_plans": {"session_id", "plan_id", "position"},
     "session_tags": {"session_id", "tag"},
 }
+
+TABLES = tuple(_FIRST_TABLES)
+"""The names of our tables, but for the one that records the schema."""
 
 
 def engine_on(connection: Any, driver: Any, dialect: str) -> Engine:

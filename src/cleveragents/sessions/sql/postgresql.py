@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 from cleveragents.errors import SessionBusyError, SessionDamagedError, SessionServiceError, SessionStorageError
 from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Rows, Status, Transaction
-from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
+from cleveragents.sessions.sql.migrate import TABLES, Schema, engine_on, upgrade
 from cleveragents.sessions.sql.query_loader import load_queries
 
 if TYPE_CHECKING:
@@ -30,6 +30,12 @@ _PAUSE = 0.05
 
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+
+_OBJECTS = """
+SELECT to_regclass('alembic_version') IS NOT NULL AS is_there,
+       (SELECT min(oid::regclass::text) FROM pg_class WHERE relkind NOT IN ('r', 'p')
+        AND oid IN (SELECT to_regclass(name) FROM unnest(%(tables)s::text[]) AS name)) AS other
+"""
 
 
 class PostgresqlDatabase:
@@ -147,8 +153,10 @@ class PostgresqlDatabase:
     @staticmethod
     def _revision_on(connection: Connection) -> str | None:
         """The recorded revision. Asking for the table first spares the server's log an error."""
-        is_there = _rows(connection, "SELECT to_regclass('alembic_version') IS NOT NULL AS is_there", {})
-        if not is_there[0]["is_there"]:
+        about = _rows(connection, _OBJECTS, {"tables": list(TABLES)})[0]
+        if about["other"] is not None:
+            raise SessionDamagedError(f"{about['other']} in the database is no table, as ours are; nothing was done")
+        if not about["is_there"]:
             return None
         found = _rows(connection, "SELECT version_num FROM alembic_version", {})
         return found[0]["version_num"] if found else None

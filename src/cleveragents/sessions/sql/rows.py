@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage, stored_message
 from cleveragents.conversation.usage import TokenUsage, UsageEntry, dollars
@@ -24,6 +24,7 @@ _ESCAPED = re.compile(f"{_ESCAPE}(.)", re.DOTALL)
 _ROLES = {role.value: role for role in MessageRole}
 
 Row = Mapping[str, Any]
+_Kind = TypeVar("_Kind", dict[str, Any], list[Any])
 
 
 def to_text(text: str | None) -> str | None:
@@ -46,6 +47,13 @@ def _text_or_none(text: str | None) -> str | None:
 
 def _to_json(value: Any) -> str | None:
     return None if value is None else dump_json(value)
+
+
+def _json(text: str, kind: type[_Kind]) -> _Kind:
+    value = load_json(text)
+    if not isinstance(value, kind):
+        raise ValueError(f"{text!r:.40} is no {'object' if kind is dict else 'list'}")  # noqa: TRY004 - it is damage
+    return value
 
 
 def message_row(session_id: str, sequence: int, message: MessageDraft | SessionMessage, created_at: int) -> Parameters:
@@ -73,10 +81,10 @@ def read_messages(rows: Rows) -> list[SessionMessage]:
             _ROLES[role],
             content and from_text(content),
             tool_call_id and from_text(tool_call_id),
-            tool_calls and load_json(tool_calls),
-            parts and load_json(parts),
+            tool_calls and _json(tool_calls, list),
+            parts and _json(parts, list),
             agent and from_text(agent),
-            load_json(metadata) if metadata else {},
+            _json(metadata, dict) if metadata else {},
             from_microseconds(created_at),
         )
         for sequence, role, content, tool_call_id, tool_calls, parts, agent, metadata, created_at in rows.columns(
@@ -131,18 +139,25 @@ def read_summary(row: Row, plans: Sequence[LinkedPlan], tags: Sequence[str]) -> 
         actor_name=row["actor_name"],
         title=_text_or_none(row["title"]),
         automation_level=None if level is None else AutomationLevel(level),
-        message_count=row["message_count"],
+        message_count=whole_number(row["message_count"]),
         token_usage=TokenUsage(
             row["input_tokens"], row["output_tokens"], dollars(row["cost_nano"]), bool(row["cost_complete"])
         ),
         linked_plans=list(plans),
         tags=list(tags),
         forked_from=row["forked_from"],
-        metadata=load_json(row["metadata"]),
+        metadata=_json(row["metadata"], dict),
         created_at=from_microseconds(row["created_at"]),
         updated_at=from_microseconds(row["updated_at"]),
-        activity=row["activity"],
+        activity=whole_number(row["activity"]),
     )
+
+
+def whole_number(value: Any) -> int:
+    """``value`` if it is a number of ours. Raises ValueError: other programs' tables take anything."""
+    if not isinstance(value, int) or value < 0:
+        raise ValueError(f"{value!r:.40} is no whole number")
+    return value
 
 
 def filter_values(name: str, value: Any) -> Parameters:

@@ -28,6 +28,7 @@ from cleveragents.errors import (
 from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Rows, Status, Transaction
 from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
 from cleveragents.sessions.sql.query_loader import load_queries
+from cleveragents.sessions.sql.sqlite_guard import INTERRUPTED, check_code, check_tables, guard
 
 SAFE_WAL = (3, 51, 3)
 """Older SQLite libraries can corrupt a WAL database that several processes write to (fixed in 3.51.3)."""
@@ -138,6 +139,7 @@ class SqliteDatabase:
         )
         try:
             connection.execute("PRAGMA foreign_keys = ON")
+            guard(connection)
             self._patiently(connection.execute, "PRAGMA synchronous = FULL")  # reads the file
         except BaseException:
             connection.close()
@@ -185,7 +187,10 @@ class SqliteDatabase:
                 make_folder(self.path.parent)
                 os.close(open_file(self.path, os.O_RDWR, create=True))
         with self._connection() as connection:
+            check_code(self._patiently, connection, self.name)
             revision = self._revision(connection)
+            if revision is not None:
+                check_tables(self._patiently, connection, self.name)
             if not self._schema.is_current(revision, self.name):
                 if revision is None and self._is_empty(connection):
                     if not create:
@@ -246,6 +251,7 @@ class SqliteDatabase:
         if found is None:
             return Status(self.name, "SQLite", None, self._schema.head, None, {})
         with self._errors(), self._connection() as connection:
+            check_code(self._patiently, connection, self.name)
             (journal,) = self._patiently(connection.execute, "PRAGMA journal_mode").fetchone()
             return Status(
                 self.name,
@@ -328,6 +334,8 @@ class SqliteDatabase:
         try:
             yield
         except self._driver.Error as error:
+            if _code(error) == INTERRUPTED:
+                raise KeyboardInterrupt from None
             raise self._error(error) from error
         except SessionServiceError:
             raise
@@ -340,7 +348,7 @@ class SqliteDatabase:
             return SessionBusyError(
                 f"the database {self.path} was in use by another process for {self._busy_timeout:g} seconds; try again"
             )
-        if code in {_CORRUPT, _NOT_A_DATABASE}:
+        if code in {_CORRUPT, _NOT_A_DATABASE} or "decode to UTF-8" in str(error):
             return SessionDamagedError(
                 f"the database {self.path} is damaged ({error}); it is left as it is: restore a backup, or move it "
                 "away to start anew"

@@ -41,7 +41,8 @@ class SqlSessionStore:
         with self._database.writing() as db:
             activity = microseconds(session.updated_at)
             if imported_checksum is None:
-                activity = max(activity, db.rows(sql["newest_activity"], {})[0]["activity"] + 1)
+                with self._whole():
+                    activity = max(activity, db.rows(sql["newest_activity"], {})[0]["activity"] + 1)
             db.rows(sql["add_session"], rows.session_row(session, imported_checksum, activity))
             db.many(
                 sql["add_message"],
@@ -89,7 +90,8 @@ class SqlSessionStore:
         given = {name: rows.filter_values(name, value) for name, value in conditions.items() if value is not None}
         filters = "\n".join(sql[f"filter {name}"] for name in given)
         with self._database.reading() as db:
-            activity, last_id = self._place(db, after)
+            with self._whole():
+                activity, last_id = self._place(db, after)
             parameters = {"limit": min(limit, LARGEST), "activity": activity, "after": last_id}
             for values in given.values():
                 parameters |= values
@@ -99,7 +101,8 @@ class SqlSessionStore:
             )
             plans_of: defaultdict[str, list[LinkedPlan]] = defaultdict(list)
             for row in plans:
-                plans_of[row["session_id"]].append(rows.read_plan(row))
+                with self._readable(row["session_id"]):
+                    plans_of[row["session_id"]].append(rows.read_plan(row))
             tags_of: defaultdict[str, list[str]] = defaultdict(list)
             for row in tags:
                 tags_of[row["session_id"]].append(row["tag"])
@@ -117,7 +120,7 @@ class SqlSessionStore:
 
     def counts(self) -> list[Count]:
         sql = self._database.statements
-        with self._database.reading() as db:
+        with self._database.reading() as db, self._whole():
             return [
                 *map(rows.read_started, db.rows(sql["started"], {})),
                 *map(rows.read_used, db.rows(sql["used"], {})),
@@ -138,7 +141,8 @@ class SqlSessionStore:
             taken = db.rows(sql["take_numbers"], {"session_id": session_id, "count": len(drafts), "now": time})
             if not taken:
                 raise _not_found(session_id)
-            first = taken[0]["message_count"] - len(drafts)
+            with self._readable(session_id):
+                first = rows.whole_number(taken[0]["message_count"]) - len(drafts)
             if expected_sequence is not None and expected_sequence != first:
                 raise SessionConflictError(
                     f"session {session_id} was changed meanwhile: message {expected_sequence} was expected to be the "
@@ -170,8 +174,8 @@ class SqlSessionStore:
         found = self._database.query(self._database.statements["count"], {"session_id": session_id})
         if not found:
             raise _not_found(session_id)
-        number: int = found[0]["message_count"]
-        return number
+        with self._readable(session_id):
+            return rows.whole_number(found[0]["message_count"])
 
     def change(
         self, session_id: str, now: dt.datetime, edit: Callable[[SessionSummary], SessionSummary]
@@ -229,15 +233,21 @@ class SqlSessionStore:
     def _add_tags(self, db: Transaction, session_id: str, tags: Sequence[str]) -> None:
         db.many(self._database.statements["add_tag"], [{"session_id": session_id, "tag": tag} for tag in tags])
 
-    @contextmanager
-    def _readable(self, session_id: str) -> Iterator[None]:
+    def _readable(self, session_id: str) -> AbstractContextManager[None]:
         """What the domain refuses when it is read was damaged, or written by another program."""
-        try:
-            yield
-        except (InvalidInputError, KeyError, TypeError, ValueError, OverflowError) as error:
-            raise SessionDamagedError(
-                f"session {session_id} in {self._database.name} is damaged: {error}; nothing was changed"
-            ) from error
+        return _damage(f"session {session_id} in {self._database.name}")
+
+    def _whole(self) -> AbstractContextManager[None]:
+        """The same, of what is no single session's."""
+        return _damage(f"the database {self._database.name}")
+
+
+@contextmanager
+def _damage(where: str) -> Iterator[None]:
+    try:
+        yield
+    except (InvalidInputError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise SessionDamagedError(f"{where} is damaged: {error}; nothing was changed") from error
 
 
 def _not_found(session_id: str) -> SessionNotFoundError:
