@@ -12,10 +12,12 @@ from typing import Any
 class CleverAgentsError(Exception):
     """Base of all errors raised on purpose.
 
-    ``result`` is what a run gave (a RunResult) when all went well but for keeping its answer.
+    ``result`` is what a run gave (a RunResult) when all went well but for keeping its answer. ``usage`` is what llms
+    had used (a Usage) when a run, or an agent, failed.
     """
 
     result: Any = None
+    usage: Any = None
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickled with all its facts, so that a process pool hands it on whatever its constructor takes."""

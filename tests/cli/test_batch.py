@@ -100,7 +100,9 @@ def test_a_line_that_fails_has_its_error_costs_the_others_nothing_and_shows_in_t
     assert (first["output"], third["output"]) == ("A", "B")
     rest = {"input": {"promt": "x"}} if "promt" in str(line) else {}
     digest = sha256(line if isinstance(line, bytes) else line.encode()).hexdigest()
-    nothing = {"output": None, "outputs": [], "error": error, "usage": None}
+    # Tool code was run there, which uses no llm.
+    usage = {"input_tokens": 0, "output_tokens": 0, "cost": 0.0} if "agent" in error else None
+    nothing = {"output": None, "outputs": [], "error": error, "usage": usage}
     assert second == {"line": 2, "sha256": digest} | rest | nothing
     assert done.stderr == "3 prompts: 2 answered, 1 failed\nerror: 1 of 3 prompts failed\n"
     assert done.returncode == 1

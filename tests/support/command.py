@@ -6,6 +6,9 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from support import preloaded
+from support.campaign import SOAK
+
 COMMAND = [sys.executable, "-m", "cleveragents"]
 
 
@@ -27,16 +30,24 @@ def command(
     cwd: Path | None = None,
     timeout: float = 120,
 ) -> subprocess.CompletedProcess[str]:
-    """Run ``cleveragents`` with ``arguments`` to its end. Output is decoded as UTF-8."""
-    done = subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        input=stdin.encode() if isinstance(stdin, str) else stdin,
-        capture_output=True,
-        env=environment(home, env),
-        cwd=cwd,
-        timeout=timeout,
-        check=False,
-    )
+    """Run ``cleveragents`` with ``arguments`` to its end, in ``make test-all`` from Python's start on.
+
+    Output is decoded as UTF-8.
+    """
+    content = stdin.encode() if isinstance(stdin, str) else stdin
+    variables = environment(home, env)
+    if not SOAK and preloaded.can_run(variables):
+        done = preloaded.run([*map(str, arguments)], content, variables, cwd, timeout)
+    else:
+        done = subprocess.run(
+            [*COMMAND, *map(str, arguments)],
+            input=content,
+            capture_output=True,
+            env=variables,
+            cwd=cwd,
+            timeout=timeout,
+            check=False,
+        )
     return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
 

@@ -30,7 +30,8 @@ class Message:
     ``content`` is text or another JSON value, ``context`` the global context as it was when the message was
     handed on, ``metadata`` whatever travels beside the content. ``conversation`` stays with
     a message, and with what comes of it, until an agent that ``takes_conversation`` has replied: an llm agent.
-    ``said`` is what an llm said step by step, the content being the last of it, until something replaces the content.
+    ``said`` is what an llm said step by step, the content being the last of it, until something replaces the content;
+    ``cut_off`` is why an llm's answer was cut off before it was whole, in one word, as long.
     """
 
     content: Any
@@ -38,6 +39,7 @@ class Message:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     conversation: Conversation | None = None
     said: Sequence[Said] = ()
+    cut_off: str = ""
 
     @property
     def text(self) -> str:
@@ -71,7 +73,7 @@ class Reply:
 
     ``changes`` and ``removed`` are what it did to the global context, in the form of ``values.merge``. ``said`` is the
     content step by step, where an llm called tools in between: later steps of a route get the last of it, the answer;
-    an output is all of it.
+    an output is all of it. ``cut_off`` is why an llm's answer was cut off, in one word; "" when it is whole.
     """
 
     content: Any
@@ -79,6 +81,7 @@ class Reply:
     removed: Sequence[Removal] = ()
     usage: Usage | None = None
     said: Sequence[Said] = ()
+    cut_off: str = ""
 
 
 @runtime_checkable

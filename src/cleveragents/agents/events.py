@@ -50,6 +50,23 @@ class ToolReturned:
 
 
 @dataclass(frozen=True, slots=True)
+class AnswerCutOff:
+    """An llm's answer ended before it was whole: ``reason`` says why in one word, ``told`` what to do about it."""
+
+    agent: str
+    reason: str
+    told: str
+
+
+@dataclass(frozen=True, slots=True)
+class SettingLeftOut:
+    """An llm was asked without ``setting``, such as ``temperature``: its provider's library knows it takes none."""
+
+    agent: str
+    setting: str
+
+
+@dataclass(frozen=True, slots=True)
 class LLMUsed:
     """A request to an llm has been answered, and this is what it used; it counts whatever becomes of the answer."""
 
@@ -110,6 +127,8 @@ AgentEvent = (
     | PromptRead
     | ToolCalled
     | ToolReturned
+    | AnswerCutOff
+    | SettingLeftOut
     | LLMUsed
     | ToolPrinted
     | AgentAnswered

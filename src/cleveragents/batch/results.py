@@ -24,13 +24,15 @@ AHEAD = 4
 class Result:
     """What became of ``prompt``: its outputs, and what failed, which may be there both.
 
-    ``usage`` is None when no run gave anything: the line holds no prompt, or the run gave nothing but an error.
+    ``usage`` is None where nothing was run: the line holds no prompt, or the run could not begin.
+    ``cut_off`` is as in RunResult.
     """
 
     prompt: Prompt
     outputs: list[Any] = field(default_factory=list)
     error: str | None = None
     usage: Usage | None = None
+    cut_off: dict[str, str] = field(default_factory=dict)
 
     def as_dict(self) -> dict[str, Any]:
         """The result as JSON data; ``cost`` is in dollars, None when it is not known."""
@@ -41,6 +43,7 @@ class Result:
             "output": self.outputs[-1] if self.outputs else None,
             "outputs": self.outputs,
             "error": self.error,
+            **({"cut_off": self.cut_off} if self.cut_off else {}),
             "usage": None if self.usage is None else _facts(self.usage),
         }
 
@@ -85,5 +88,5 @@ async def _result(app: CleverAgentsApp, prompt: Prompt, listener: Listener) -> R
     try:
         run = await app.run(prompt.text, listener=listener)
     except CleverAgentsError as error:
-        return Result(prompt, error=str(error))
-    return Result(prompt, run.outputs, "; ".join(map(str, run.errors)) or None, run.usage)
+        return Result(prompt, error=str(error), usage=error.usage)
+    return Result(prompt, run.outputs, "; ".join(map(str, run.errors)) or None, run.usage, run.cut_off)

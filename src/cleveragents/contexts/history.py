@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from cleveragents.contexts.message import ContextMessage
+from cleveragents.conversation.reserved import broken_off
 from cleveragents.values.json import dump_json
 from cleveragents.values.text import indented
 
@@ -17,7 +18,8 @@ def history_text(messages: Iterable[ContextMessage], shown: Callable[[str], str]
     lines = []
     for message in messages:
         text = indented(shown(message.text))
-        lines.append(f"[{message.timestamp:%Y-%m-%d %H:%M:%S} UTC] {message.role}: {text}")
+        mark = f" [{why}]" if (why := broken_off(message.metadata)) else ""
+        lines.append(f"[{message.timestamp:%Y-%m-%d %H:%M:%S} UTC] {message.role}: {text}{mark}")
         if metadata and message.metadata:
             lines.append(f"    metadata: {dump_json(message.metadata)}")
     return shown("\n".join(lines))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cleveragents.conversation.content import CUT_OFF, NO_ANSWER, HistoryMessage, content_text
-from cleveragents.conversation.reserved import INTERRUPTED
+from cleveragents.conversation.reserved import broken_off
 from cleveragents.values.text import indented
 
 HISTORY_MESSAGES = 10
@@ -44,7 +44,7 @@ def format_prompt(
         text = content_text(message.content)
         if message.role == "assistant" and len(text) > assistant_limit:
             text = text[:assistant_limit] + "…"
-        if message.metadata.get(INTERRUPTED):
+        if broken_off(message.metadata):
             text += f" {CUT_OFF}"
         lines.append(f"{message.role}: {indented(text)}")
         if message.role == "user" and (following is None or following.role == "user"):

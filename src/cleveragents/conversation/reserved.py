@@ -36,6 +36,10 @@ CONTEXT_STATE = "context_state"
 CONTEXT_METADATA = "context_metadata"
 """The metadata of the context that the session was made of."""
 
+# Of a message, in a session or a context.
+CUT = "cut_off"
+"""Why an llm's answer was cut off before it was whole, in one word, such as ``length``."""
+
 # Of a session's message.
 FAILED = "failed"
 """True where a tool's message tells of its failure."""
@@ -63,6 +67,14 @@ PARTS = "parts"
 def reserved(metadata: Mapping[str, Any], name: str) -> Any:
     """The value of our key ``name``, None where there is none."""
     return _ours(metadata).get(name)
+
+
+def broken_off(metadata: Mapping[str, Any]) -> str:
+    """Why a message is not the whole answer, as a person is told: ``interrupted``, ``cut off: length``, or ""."""
+    if metadata.get(INTERRUPTED):
+        return "interrupted"
+    why = reserved(metadata, CUT)
+    return f"cut off: {why}" if isinstance(why, str) else ""
 
 
 def with_reserved(metadata: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:

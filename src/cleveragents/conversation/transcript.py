@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from cleveragents.conversation.arguments import Arguments, flat_call, kept_arguments
 from cleveragents.conversation.content import CUT_OFF, NO_ANSWER, HistoryMessage, content_text
-from cleveragents.conversation.reserved import FAILED, INTERRUPTED, reserved
+from cleveragents.conversation.reserved import FAILED, broken_off, reserved
 from cleveragents.values.json import dump_json
 
 BYTES_A_TOKEN = 4
@@ -98,7 +98,7 @@ def _steps(messages: Sequence[StoredMessage]) -> Iterator[Step]:
     before = ""
     for message, calls in _with_calls(messages):
         text = content_text(message.content)
-        if message.metadata.get(INTERRUPTED):
+        if broken_off(message.metadata):
             text = f"{text} {CUT_OFF}".strip()
         text = "\n\n".join(part for part in (before, text) if part.strip())
         if calls:

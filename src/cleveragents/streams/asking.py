@@ -71,7 +71,8 @@ class AskedAgents:
                 asked.conversation,
             )
             return self._accepted(agent, await asking.process(message), before)
-        except AgentError:
+        except AgentError as error:
+            self._state.count(error.usage)
             raise
         except asyncio.CancelledError:
             if _is_being_cancelled():
@@ -89,6 +90,8 @@ class AskedAgents:
         if not isinstance(reply, Reply):
             raise AgentError(agent, f"gave back a value of type {type(reply).__name__}, not a Reply")
         self._state.count(reply.usage)
+        if reply.cut_off:
+            self._state.cut_off[agent] = reply.cut_off
         if _is_being_cancelled():
             # It has ended all the same, too late: somebody else was first, or its time was up.
             raise asyncio.CancelledError
@@ -111,7 +114,8 @@ class AskedAgents:
         asked = parcel.message
         if asked.conversation is not None and getattr(self._state.agents[agent], "takes_conversation", False):
             parcel = parcel.without_conversation()
-        return parcel.carrying(content, self._state.context, {**asked.metadata, ANSWERED_BY: agent}, reply.said)
+        metadata = {**asked.metadata, ANSWERED_BY: agent}
+        return parcel.carrying(content, self._state.context, metadata, reply.said, reply.cut_off)
 
 
 def _is_being_cancelled() -> bool:

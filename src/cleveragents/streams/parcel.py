@@ -45,11 +45,13 @@ class Parcel:
         context: Mapping[str, Any] | None = None,
         metadata: Mapping[str, Any] | None = None,
         said: Sequence[Said] = (),
+        cut_off: str = "",
     ) -> Parcel:
         """The same way, another content, and what else is given."""
         old = self.message
         context = self.context if context is None else context
-        message = Message(content, context, old.metadata if metadata is None else metadata, old.conversation, said)
+        metadata = old.metadata if metadata is None else metadata
+        message = Message(content, context, metadata, old.conversation, said, cut_off)
         return Parcel(message, context, self.hops, self.path)
 
     def without_conversation(self) -> Parcel:

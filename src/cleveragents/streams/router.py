@@ -21,7 +21,9 @@ class RunResult:
     """What a run gave: contents of outputs in order of arrival, the global context at the end, usage, errors.
 
     ``messages`` are the outputs as they flowed, with the agent that each came from. ``usages`` is what each llm used.
-    An error has the ``agent``, ``route`` and ``message`` that it is about.
+    An error has the ``agent``, ``route`` and ``message`` that it is about. ``cut_off`` says of each agent whose answer
+    was cut off before it was whole why, in one word: ``length``, ``window``, ``content_filter``, ``refusal``, or a
+    server's own.
     """
 
     outputs: list[Any] = field(default_factory=list)
@@ -30,6 +32,7 @@ class RunResult:
     errors: list[AgentError | StreamError] = field(default_factory=list)
     usages: list[Usage] = field(default_factory=list)
     messages: list[Message] = field(default_factory=list)
+    cut_off: dict[str, str] = field(default_factory=dict)
 
     @property
     def output(self) -> Any:
@@ -90,6 +93,9 @@ async def result_of(run: Run, message: Message) -> RunResult:
             else:
                 errors.append(result)
     if not messages:
-        raise errors[0] if errors else NoOutputError(f"no output: {run.why_nothing()}")
+        failure = errors[0] if errors else NoOutputError(f"no output: {run.why_nothing()}")
+        failure.usage = run.usage
+        raise failure
     outputs = [message.output for message in messages]
-    return RunResult(outputs, dict(run.context), run.usage, errors, list(run.usages.values()), messages)
+    usages, cut_off = list(run.usages.values()), dict(run.cut_off)
+    return RunResult(outputs, dict(run.context), run.usage, errors, usages, messages, cut_off)

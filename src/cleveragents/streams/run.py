@@ -69,6 +69,11 @@ class Run:
         return self._state.context
 
     @property
+    def cut_off(self) -> Mapping[str, str]:
+        """Why the last answer of an agent that was not whole was cut off, by the agent's name."""
+        return self._state.cut_off
+
+    @property
     def usages(self) -> Mapping[str, Usage]:
         """What each llm has used, by its name."""
         return self._state.usages

@@ -33,7 +33,7 @@ class RunState:
     ``on_error`` is what each agent says of messages on which it fails. ``context`` is the global context as it is
     now, replaced at each change and never changed in place. ``in_flight`` is the number of messages that wait for
     agents and expressions, ``tasks`` is what they wait for, and ``results`` is what has come out of the network.
-    ``budget`` is what may still come out of steps.
+    ``budget`` is what may still come out of steps. ``cut_off`` is why an agent's answer was not whole, by its name.
     """
 
     clock: abc.SchedulerBase
@@ -47,6 +47,7 @@ class RunState:
         self.budget = budget
         self.context: Mapping[str, Any] = json_object(context, "context")
         self.usages: dict[str, Usage] = {}
+        self.cut_off: dict[str, str] = {}
         self.in_flight = 0
         self.tasks: set[asyncio.Task[Parcel | None]] = set()
         self.results: deque[Message | Failure] = deque()

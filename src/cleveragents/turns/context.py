@@ -10,7 +10,7 @@ from cleveragents.config import HistoryConfig
 from cleveragents.contexts import ContextManager
 from cleveragents.conversation.content import HistoryMessage, content_text
 from cleveragents.conversation.prompt import format_prompt
-from cleveragents.conversation.reserved import INTERRUPTED
+from cleveragents.conversation.reserved import CUT, INTERRUPTED, with_reserved
 from cleveragents.conversation.transcript import Step, Turn, turns_of
 from cleveragents.conversation.window import Window, as_sent
 from cleveragents.errors import ContextNotFoundError
@@ -75,7 +75,8 @@ class ContextTurn:
         """See Turn."""
         with self._keeping():
             for message in result.distinct_messages:
-                self._context.add_message("assistant", content_text(message.output))
+                cut_off = {CUT: message.cut_off} if message.cut_off else {}
+                self._context.add_message("assistant", content_text(message.output), with_reserved({}, cut_off) or None)
             self._save(changes)
 
     async def break_off(self, error: BaseException, changes: Changes) -> None:  # noqa: ARG002 - whatever it was

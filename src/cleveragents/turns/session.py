@@ -17,6 +17,7 @@ from cleveragents.config.models import WindowConfig
 from cleveragents.conversation.content import NOTHING
 from cleveragents.conversation.message import MessageDraft
 from cleveragents.conversation.reserved import (
+    CUT,
     FAILED,
     GLOBAL_CONTEXT,
     INTERRUPTED,
@@ -144,17 +145,21 @@ class SessionTurn:
     def _answer(self, output: Message) -> MessageDraft | None:
         """An output as the message that is stored; None when nothing is left of it that could be."""
         text = output.unkept_text
-        return MessageDraft("assistant", text, agent=output.agent or None) if text.strip() else None
+        if not text.strip():
+            return None
+        metadata = with_reserved({}, {CUT: output.cut_off} if output.cut_off else {})
+        return MessageDraft("assistant", text, agent=output.agent or None, metadata=metadata)
 
     def _store(self, drafts: Sequence[MessageDraft], changes: Changes) -> None:
+        """The usage comes last: it is a server's word, and nothing else may be lost to what is wrong with it."""
         if drafts:
             self._sessions.append_all(self._id, drafts)
-        for usage in self._partial.used:
-            cost = None if usage.cost is None else float(usage.cost)
-            self._sessions.add_usage(self._id, usage.input_tokens, usage.output_tokens, cost, llm=usage.llm or None)
         if changes:
             removed = [(RESERVED, GLOBAL_CONTEXT, *path) for path in changes.removed]
             self._sessions.update(self._id, metadata=with_reserved({}, {GLOBAL_CONTEXT: changes.set}), removed=removed)
+        for usage in self._partial.used:
+            cost = None if usage.cost is None else float(usage.cost)
+            self._sessions.add_usage(self._id, usage.input_tokens, usage.output_tokens, cost, llm=usage.llm or None)
 
     async def _finished(self, work: Callable[[], _T]) -> _T:
         """The outcome of ``work`` on the store. A run cancelled meanwhile gives it a moment: nothing is lost."""

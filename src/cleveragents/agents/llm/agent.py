@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from cleveragents.agents.agent import Agent, Message, Reply, Said, said_text
-from cleveragents.agents.events import LLMUsed, TextDelta, tell
+from cleveragents.agents.events import AnswerCutOff, LLMUsed, TextDelta, tell
 from cleveragents.agents.llm.tool_calls import Calls, Tools, cut_off
 from cleveragents.config.llm_settings import LLMSettings, as_sent, setting_values
 from cleveragents.conversation.transcript import Step, ToolCall, Turn, estimated_tokens
@@ -66,7 +66,12 @@ class LLMAgent(LLMSettings):
 
         client = await self._client()
         async with client.connect(self.name, self.llm, self.base_url, self.api_key_env) as chat:
-            return await _Turn(self, self._announced, message, chat, settings, instructions).answer()
+            turn = _Turn(self, self._announced, message, chat, settings, instructions)
+            try:
+                return await turn.answer()
+            except AgentError as error:
+                error.usage = turn.usage
+                raise
 
     @cached_property
     def _announced(self) -> Tools:
@@ -138,7 +143,7 @@ class _Turn:
         self._settings = settings
         self._instructions = instructions
         self._calls = Calls(agent.name, tools, message)
-        self._usage = Usage(llm=agent.llm, cost=Decimal(0))
+        self.usage = Usage(llm=agent.llm, cost=Decimal(0))
         self._said: list[Said] = []
 
     async def answer(self) -> Reply:
@@ -153,6 +158,7 @@ class _Turn:
         rounds = 0
         while True:
             text, response = await self._ask([*await self._history(room.used), *turn])
+            cut = self._cut_off(response)
             if not response.tool_calls:
                 break
             if rounds == MAX_TOOL_ROUNDS:
@@ -167,7 +173,20 @@ class _Turn:
         # An llm that says nothing after its calls has answered before them.
         in_steps = text.strip() and said_text(self._said).strip()
         said = [*self._said, Said(text)] if in_steps else ()
-        return Reply(whole, changes.set, changes.removed, self._usage, said)
+        return Reply(whole, changes.set, changes.removed, self.usage, said, cut)
+
+    def _cut_off(self, response: ModelResponse) -> str:
+        """Why an answer is not whole, which has been told; "" where it is. A call that is not whole is not run."""
+        from cleveragents.agents.llm.ending import cut_off, is_cut_call
+
+        cut = cut_off(response, self._settings.get("max_tokens"))
+        if cut is None:
+            return ""
+        if is_cut_call(response.tool_calls):
+            raise self._error(f"its answer was cut off in a call of a tool, which was not run: {cut.told}")
+        if response.text or said_text(self._said).strip():
+            tell(AnswerCutOff(self._agent.name, cut.reason, cut.told))
+        return cut.reason
 
     async def _history(self, used: int) -> list[ModelMessage]:
         """What was said before, as much of it as the llm can hold besides the answer and this turn, of ``used`` tokens.
@@ -196,7 +215,7 @@ class _Turn:
             for call in calls:
                 done.append(await self._calls.run(call))  # noqa: PERF401 - what came before an interruption is kept
         finally:
-            self._usage = sum(self._calls.usage, self._usage)
+            self.usage = sum(self._calls.usage, self.usage)
             self._calls.usage.clear()
             step = Step(text.strip(), (*done, *map(cut_off, calls[len(done) :])))
             conversation = self._message.conversation
@@ -209,24 +228,32 @@ class _Turn:
         """The text of an answer, which has been told as it came, and the whole of it."""
         from pydantic_ai.models import ModelRequestParameters
 
-        from cleveragents.agents.llm.prices import request_usage
+        from cleveragents.agents.llm.prices import request_usage, unknown_usage
 
         parameters = ModelRequestParameters(function_tools=self._tools.definitions())
         # What was said before a tool was called is one paragraph, what is said after it another.
         gap = "\n\n" if said_text(self._said) else ""
         text = ""
-        async with aclosing(self._chat.stream(messages, self._settings, parameters, self._agent.max_wait)) as pieces:
-            async for piece in _clean(pieces):
-                if not isinstance(piece, str):
-                    response = piece
-                else:
-                    text += piece
-                    tell(TextDelta(self._agent.name, gap + piece))
-                    gap = ""
-        used = request_usage(self._agent.llm, response.usage)
-        self._usage += used
-        tell(LLMUsed(self._agent.name, used))
+        pieces = self._chat.stream(messages, self._settings, parameters, self._agent.max_wait)
+        try:
+            async with aclosing(pieces):
+                async for piece in _clean(pieces):
+                    if not isinstance(piece, str):
+                        response = piece
+                    else:
+                        text += piece
+                        tell(TextDelta(self._agent.name, gap + piece))
+                        gap = ""
+        finally:
+            if self._chat.unaccounted:
+                self._count(unknown_usage(self._agent.llm, self._chat.unaccounted))
+                self._chat.unaccounted = 0
+        self._count(request_usage(self._agent.llm, response.usage))
         return text, response
+
+    def _count(self, used: Usage) -> None:
+        self.usage += used
+        tell(LLMUsed(self._agent.name, used))
 
     def _error(self, reason: str) -> AgentError:
         from cleveragents.agents.llm.errors import llm_error

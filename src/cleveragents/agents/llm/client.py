@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import time
+import warnings
 from base64 import b64encode
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import aclosing, asynccontextmanager, contextmanager
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
@@ -21,6 +23,7 @@ from pydantic_ai.exceptions import (
     ModelServerError,
     ModelTimeoutError,
     ModelUnavailableError,
+    UserError,
 )
 from pydantic_ai.messages import ModelMessage, ModelResponse, PartDeltaEvent, PartStartEvent, TextPart, TextPartDelta
 from pydantic_ai.models import Model, ModelRequestParameters, infer_model
@@ -29,6 +32,7 @@ from pydantic_ai.profiles.openai import OpenAIJsonSchemaTransformer, OpenAIModel
 from pydantic_ai.providers import Provider, infer_provider_class
 from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
 
+from cleveragents.agents.events import SettingLeftOut, tell
 from cleveragents.agents.llm.errors import NO_PROVIDER, Asked, UnfinishedAnswerError, llm_error, meant_llm
 from cleveragents.agents.llm.http_client import Client, http_client
 from cleveragents.agents.llm.pydantic_messages import valid_calls
@@ -36,6 +40,7 @@ from cleveragents.config.rules import address_fault
 from cleveragents.errors import LLMError
 
 if TYPE_CHECKING:
+    import httpx2
     from pydantic_ai.settings import ModelSettings
 
 RETRY_WAITS = (0.5, 1.0)
@@ -63,12 +68,17 @@ _paused: dict[tuple[str, str | None], float] = {}
 
 
 class Chat:
-    """A connection to one llm, for the requests of one answer. Made by ``connect``."""
+    """A connection to one llm, for the requests of one answer. Made by ``connect``.
 
-    def __init__(self, model: Model, asked: Asked, remake: Callable[[], Model] | None = None) -> None:
+    ``unaccounted`` counts the requests that may have cost something and never said what: those that were broken off.
+    """
+
+    def __init__(self, model: Model, asked: Asked, client: Client, remake: Callable[[], Model] | None = None) -> None:
         self._model = model
         self._asked = asked
+        self._client = client
         self._remake = remake
+        self.unaccounted = 0
 
     async def stream(
         self,
@@ -91,15 +101,10 @@ class Chat:
                 patience -= await self._pause(longest)
                 started = False
                 try:
-                    async with model_request_stream(
-                        self._model, messages, model_settings=settings, model_request_parameters=parameters
-                    ) as response:
-                        async for event in response:
-                            if text := _text(event):
-                                started = True
-                                yield text
-                        yield valid_calls(_finished(self._model, response.get()))
-                        return
+                    async with aclosing(self._answer(messages, settings, parameters)) as pieces:
+                        async for piece in pieces:
+                            started = True
+                            yield piece
                 except ModelAPIError as error:
                     if started:
                         raise
@@ -117,6 +122,36 @@ class Chat:
                         # A server that says 0 is not asked without end.
                         patience -= RETRY_WAITS[0]
                         _paused[self._place] = max(_paused.get(self._place, 0.0), time.monotonic() + wished)
+                else:
+                    return
+
+    async def _answer(
+        self, messages: Sequence[ModelMessage], settings: ModelSettings, parameters: ModelRequestParameters
+    ) -> AsyncGenerator[str | ModelResponse]:
+        """The answer to one request; what breaks it off leaves it unaccounted, unless the server refused it."""
+        self.unaccounted += 1
+        # It is told as an event; and a program that makes errors of warnings shall get its answer.
+        warnings.filterwarnings("ignore", message="Sampling parameters .* are not supported", category=UserWarning)
+        try:
+            async with model_request_stream(
+                self._model, messages, model_settings=settings, model_request_parameters=parameters
+            ) as response:
+                self._tell_what_was_left_out(settings)
+                async for event in response:
+                    if text := _text(event):
+                        yield text
+                whole = valid_calls(_finished(self._model, response.get()))
+        except (UserError, ModelAPIError) as error:
+            if _was_refused(error):
+                self.unaccounted -= 1
+            raise
+        self.unaccounted -= 1
+        yield whole
+
+    def _tell_what_was_left_out(self, settings: ModelSettings) -> None:
+        """Libraries leave a temperature out where they know that the llm takes none; the request shows whether."""
+        if "temperature" in settings and self._client.sent is not None and not _has_temperature(self._client.sent):
+            tell(SettingLeftOut(self._asked.agent, "temperature"))
 
     @property
     def _place(self) -> tuple[str, str | None]:
@@ -169,6 +204,11 @@ def _text(event: Any) -> str:
     return ""
 
 
+def _has_temperature(request: httpx2.Request) -> bool:
+    body = json.loads(request.content)
+    return "temperature" in body or "temperature" in body.get("generationConfig", {})
+
+
 def _finished(model: Model, response: ModelResponse) -> ModelResponse:
     """``response``, if it came to its end; a stream that just stops is no answer. Raises UnfinishedAnswerError."""
     details = response.provider_details or {}
@@ -177,6 +217,15 @@ def _finished(model: Model, response: ModelResponse) -> ModelResponse:
     if ended or (response.finish_reason is not None and not isinstance(model, OpenAIChatModel)):
         return response
     raise UnfinishedAnswerError
+
+
+def _was_refused(error: UserError | ModelAPIError) -> bool:
+    """Whether there was no answer at all, for which nobody pays: an error's status, or no way to the server."""
+    if isinstance(error, ModelTimeoutError):
+        return False
+    if isinstance(error, ModelConnectionError):
+        return error.phase in {"connect", "pool"}
+    return isinstance(error, UserError) or (getattr(error, "status_code", None) is not None and not error.in_stream)
 
 
 def _wished(error: ModelAPIError) -> float | None:
@@ -230,7 +279,7 @@ async def connect(agent: str, llm: str, base_url: str | None, api_key_env: str |
             with telling(asked):
                 model_of_provider = infer_model(llm, _provider_maker(asked, key, client))
             async with model_of_provider:
-                yield Chat(model_of_provider, asked)
+                yield Chat(model_of_provider, asked, client)
 
 
 def _key(agent: str, llm: str, named: str | None, usual: str | None) -> tuple[str | None, str | None]:
@@ -329,7 +378,7 @@ async def _compatible(
             return OpenAIChatModel(model, provider=provider, settings=settings)
 
         with telling(asked):
-            chat = Chat(make(), asked, make)
+            chat = Chat(make(), asked, client, make)
         yield chat
 
 

@@ -105,10 +105,13 @@ def _check_certificates() -> None:
 
 
 class Client(httpx2.AsyncClient):
-    """See the top of this file. ``send`` gives streams as ``EventStream`` has them."""
+    """See the top of this file. ``send`` gives streams as ``EventStream`` has them; ``sent`` is its last request."""
+
+    sent: httpx2.Request | None = None
 
     async def send(self, request: httpx2.Request, *, stream: bool = False, **options: Any) -> httpx2.Response:
         """The answer; a stream of events where ``stream`` asks for one, whatever the server makes of that."""
+        self.sent = request
         response = await self._followed(request, stream=stream, **options)
         if not stream:
             return response

@@ -26,6 +26,11 @@ def request_usage(llm: str, reported: RequestUsage) -> Usage:
     return Usage(used, answered, reported.cache_read_tokens, 1, llm, _cost(llm, reported))
 
 
+def unknown_usage(llm: str, requests: int) -> Usage:
+    """What ``requests`` used that were broken off: nobody knows, but that ``local`` costs nothing."""
+    return Usage(requests=requests, llm=llm, cost=Decimal(0) if is_local(llm) else None)
+
+
 def _cost(llm: str, usage: RequestUsage) -> Decimal | None:
     """Dollars, by the prices that the package genai-prices knows; None for an llm that it does not know."""
     if is_local(llm):

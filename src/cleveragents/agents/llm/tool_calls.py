@@ -89,11 +89,18 @@ class Calls:
     async def _result(self, name: str, given: Any) -> Any:
         tool, arguments = self._tools.called(name, given)
         content = arguments.get("message", self._message.content)
-        reply = await tool.process(Message(content, self.context, {**self._message.metadata, "input": arguments}))
+        try:
+            reply = await tool.process(Message(content, self.context, {**self._message.metadata, "input": arguments}))
+        except AgentError as error:
+            self._count(error.usage)
+            raise
+        self._count(reply.usage)
         self.context = merged(self.context, reply.changes, reply.removed)
-        if reply.usage is not None:
-            self.usage.append(reply.usage)
         return reply.content
+
+    def _count(self, used: Usage | None) -> None:
+        if used is not None:
+            self.usage.append(used)
 
 
 def cut_off(call: ToolCallPart) -> ToolCall:

@@ -173,6 +173,8 @@ def run(
                 shown.result(error.result)
             else:
                 shown.failed(error)
+                if usage and isinstance(error, CleverAgentsError) and error.usage is not None:
+                    say(usage_line(error.usage))
             raise
     shown.result(result)
     if usage:

@@ -14,6 +14,7 @@ from cleveragents.conversation.content import content_text
 
 if TYPE_CHECKING:
     from cleveragents.agents.events import AgentEvent
+    from cleveragents.conversation.usage import Usage
     from cleveragents.streams.router import RunResult
 
 OUTPUT_FORMATS = ("text", "json", "stream-json")
@@ -38,13 +39,15 @@ class Remarks:
 
     def event(self, event: AgentEvent) -> None:
         """Say what there is to say now."""
-        from cleveragents.agents.events import PromptRead, ToolPrinted, TurnAwaited
+        from cleveragents.agents.events import AnswerCutOff, PromptRead, ToolPrinted, TurnAwaited
 
         if isinstance(event, PromptRead):
             if sys.stderr.isatty() and (line := self._reading.line(event, time.monotonic())):
                 self._say(self._before + line)
         elif isinstance(event, TurnAwaited):
             self._say(f"waiting for another run on {event.place}")
+        elif isinstance(event, AnswerCutOff):
+            self._say(f"{self._before}warning: agent {event.agent}: its answer was cut off: {event.told}")
         elif isinstance(event, ToolPrinted):
             self._say(event.text.removesuffix("\n"))
         elif line := self._line(event):
@@ -121,14 +124,9 @@ class JSONPrinter(Remarks):
             "output": result.output,
             "outputs": result.outputs,
             "errors": [str(error) for error in result.errors],
+            "cut_off": result.cut_off,
             "global_context": result.context,
-            "usage": {
-                "input_tokens": result.usage.input_tokens,
-                "output_tokens": result.usage.output_tokens,
-                "cached_tokens": result.usage.cached_tokens,
-                "requests": result.usage.requests,
-                "cost": None if result.usage.cost is None else float(result.usage.cost),
-            },
+            "usage": usage_facts(result.usage),
         }
 
     def result(self, result: RunResult) -> None:
@@ -149,7 +147,7 @@ class StreamJSONPrinter(JSONPrinter):
 
     def event(self, event: AgentEvent) -> None:
         """One line for the event."""
-        from cleveragents.agents.events import TextDelta, ToolCalled, ToolReturned
+        from cleveragents.agents.events import AnswerCutOff, TextDelta, ToolCalled, ToolReturned
 
         super().event(event)
         if isinstance(event, TextDelta):
@@ -157,6 +155,8 @@ class StreamJSONPrinter(JSONPrinter):
             self._emit("text", agent=event.agent, text=event.text)
         elif isinstance(event, ToolCalled):
             self._emit("tool_call", agent=event.agent, tool=event.tool, id=event.call_id, arguments=event.arguments)
+        elif isinstance(event, AnswerCutOff):
+            self._emit("cut_off", agent=event.agent, reason=event.reason)
         elif isinstance(event, ToolReturned):
             self._emit(
                 "tool_result",
@@ -175,7 +175,9 @@ class StreamJSONPrinter(JSONPrinter):
 
     def failed(self, error: BaseException) -> None:
         """The last line of a run that failed."""
-        self._emit("error", message=str(error) or "interrupted")
+        usage = getattr(error, "usage", None)
+        facts = {} if usage is None else {"usage": usage_facts(usage)}
+        self._emit("error", message=str(error) or "interrupted", **facts)
 
     def _emit(self, kind: str, **values: Any) -> None:
         """Print one line. A reader that has gone must not end the turn: it goes on and is saved."""
@@ -186,6 +188,17 @@ class StreamJSONPrinter(JSONPrinter):
         except BrokenPipeError:
             self._reader_gone = True
             discard_stdout()
+
+
+def usage_facts(usage: Usage) -> dict[str, Any]:
+    """``usage`` as JSON data; ``cost`` is in dollars, None when that of any part is unknown."""
+    return {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "requests": usage.requests,
+        "cost": None if usage.cost is None else float(usage.cost),
+    }
 
 
 def printer(

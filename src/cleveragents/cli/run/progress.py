@@ -19,17 +19,18 @@ _SHOWN = 80
 
 def progress_line(event: AgentEvent) -> str | None:
     """What to say about ``event``; None for what is said elsewhere, or not at all."""
-    from cleveragents.agents.events import AgentAnswered, ContextConflict, ErrorPassedOver
+    from cleveragents.agents.events import AgentAnswered, ContextConflict, ErrorPassedOver, SettingLeftOut
 
     match event:
-        case AgentAnswered(error=""):
-            return f"{event.route}: {event.agent} {event.seconds:.3f} s"
         case AgentAnswered():
-            return f"{event.route}: {event.agent} {event.seconds:.3f} s, failed: {event.error}"
+            failed = f", failed: {event.error}" if event.error else ""
+            return f"{event.route}: {event.agent} {event.seconds:.3f} s{failed}"
         case ErrorPassedOver(agent=""):
             return f"{event.route}: skipped: {event.error}"
         case ErrorPassedOver():
             return f"{event.route}: {event.agent} is asked instead: {event.error}"
+        case SettingLeftOut():
+            return f"{event.agent}: asked without its {event.setting}, which this llm does not take"
         case ContextConflict():
             path = ".".join(event.path)
             now, before = _short(event.after), _short(event.before)

@@ -17,7 +17,7 @@ from cleveragents.cli.kit.sessions import pass_sessions
 from cleveragents.cli.kit.tool_calls import call_line, result_line
 from cleveragents.conversation.arguments import flat_call, kept_arguments
 from cleveragents.conversation.message import call_name
-from cleveragents.conversation.reserved import FAILED, reserved
+from cleveragents.conversation.reserved import FAILED, broken_off, reserved
 from cleveragents.values.json import dump_json
 from cleveragents.values.text import indented
 
@@ -104,7 +104,7 @@ def _said(message: SessionMessage) -> str:
     """What a message says, without its calls; of a tool's result the beginning."""
     if message.role == "tool":
         return result_line(message.text, failed=bool(reserved(message.metadata, FAILED)))
-    mark = " [interrupted]" if message.metadata.get("interrupted") else ""
+    mark = f" [{for_stdout(why)}]" if (why := broken_off(message.metadata)) else ""
     return f"{indented(for_stdout(message.content or ''))}{mark}"
 
 
