@@ -1,5 +1,7 @@
 """Answers that were cut off, and what they and broken ones used: told, and kept with what is stored."""
 
+from typing import Any
+
 import pytest
 from pydantic_ai.messages import ModelResponse, TextPart
 from pydantic_ai.usage import RequestUsage
@@ -72,7 +74,7 @@ def test_c110_a_call_that_was_cut_off_is_not_run(scripted_llm, agent, given):
 
 def used(agent):
     """What is told of usage while ``agent`` fails."""
-    events: list[object] = []
+    events: list[Any] = []
     with listening(events.append), pytest.raises(LLMError) as caught:
         ask(agent)
     return [event.usage for event in events if isinstance(event, LLMUsed)], caught.value.usage

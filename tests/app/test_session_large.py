@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from cleveragents import AppConfig, CleverAgentsApp, MessageDraft
+from cleveragents import AppConfig, CleverAgentsApp, MessageDraft, PromptShortened
+from cleveragents.agents.events import AgentEvent
 from cleveragents.agents.llm.token_limit import token_limit
 from cleveragents.conversation.transcript import estimated_tokens
 from support.scripted_llm import calls, says
@@ -47,7 +48,9 @@ def test_a_prompt_larger_than_the_window_is_shortened_for_the_llm_and_kept_whole
 ):
     prompt = f"Sum it up.\n\n{'word ' * 300_000}end"
     scripted_llm.script(*map(strictly, (says("Words."), says("Yes."))))
-    app.run_sync(prompt, session_id=session_id)
+    events: list[AgentEvent] = []
+    app.run_sync(prompt, session_id=session_id, listener=events.append)
+    assert PromptShortened("reader", len(prompt)) in events
     app.run_sync("Sure?", session_id=session_id)
     first, later = (request["messages"] for request in scripted_llm.requests)
     assert first[1]["content"].startswith("Sum it up.\n\nword ")
@@ -55,6 +58,16 @@ def test_a_prompt_larger_than_the_window_is_shortened_for_the_llm_and_kept_whole
     assert "characters are left out here" in first[1]["content"]
     assert later[:2] == first
     assert sessions.messages(session_id)[0].content == prompt
+
+
+def test_history_is_not_given_up_for_results_on_a_mere_guess_of_what_an_llm_holds(sessions, session_id, scripted_llm):
+    llm = {"type": "llm", "llm": "openai:any", "base_url": scripted_llm.url, "system_prompt": SYSTEM, "tools": "fetch"}
+    app = CleverAgentsApp(AppConfig.model_validate({"agents": {"a": llm, "fetch": FETCH}}), sessions=sessions)
+    sessions.append_all(session_id, [MessageDraft("user", "q0"), MessageDraft("assistant", "a0")])
+    scripted_llm.script(calls("fetch", {"n": 20_000}), says("Words."))
+    app.run_sync("Fetch it.", session_id=session_id)
+    assert [m["content"] for m in scripted_llm.requests[1]["messages"][1:4]] == ["q0", "a0", "Fetch it."]
+    assert len(scripted_llm.requests[1]["messages"][-1]["content"]) == 100_000
 
 
 def test_a_turn_of_many_large_results_never_goes_beyond_the_window_and_history_makes_room(

@@ -20,6 +20,7 @@ HEAVY = {
     "pydantic_monty",
     "ruamel",
     "jinja2",
+    "jsonschema",
     "sqlalchemy",
     "alembic",
 }

@@ -59,6 +59,14 @@ class AnswerCutOff:
 
 
 @dataclass(frozen=True, slots=True)
+class PromptShortened:
+    """A prompt of so many ``characters`` was too long for an llm, which is sent its beginning and its end."""
+
+    agent: str
+    characters: int
+
+
+@dataclass(frozen=True, slots=True)
 class SettingLeftOut:
     """An llm was asked without ``setting``, such as ``temperature``: its provider's library knows it takes none."""
 
@@ -135,6 +143,7 @@ AgentEvent = (
     | ToolCalled
     | ToolReturned
     | AnswerCutOff
+    | PromptShortened
     | SettingLeftOut
     | HistoryLeftOut
     | LLMUsed

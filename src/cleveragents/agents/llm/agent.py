@@ -11,7 +11,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from cleveragents.agents.agent import Agent, Message, Reply, Said, said_text
-from cleveragents.agents.events import AnswerCutOff, LLMUsed, TextDelta, tell
+from cleveragents.agents.events import AnswerCutOff, LLMUsed, PromptShortened, TextDelta, tell
 from cleveragents.agents.llm.tool_calls import Calls, Tools, broken_off
 from cleveragents.config.llm_settings import LLMSettings, as_sent, setting_values
 from cleveragents.conversation.transcript import Step, ToolCall, Turn, estimated_tokens
@@ -153,8 +153,10 @@ class _Turn:
         from cleveragents.agents.llm.token_limit import turn_tokens
 
         room = Room(turn_tokens(self._agent.llm))
-        question = UserPromptPart(room.taken(self._question))
-        turn: list[ModelMessage] = [ModelRequest([question], instructions=self._instructions)]
+        question = room.taken(self._question)
+        if question != self._question:
+            tell(PromptShortened(self._agent.name, len(self._question)))
+        turn: list[ModelMessage] = [ModelRequest([UserPromptPart(question)], instructions=self._instructions)]
         rounds = 0
         while True:
             text, response = await self._ask([*await self._history(room.used), *turn])
@@ -197,10 +199,10 @@ class _Turn:
         if conversation is None:
             return []
         from cleveragents.agents.llm.pydantic_messages import model_messages
-        from cleveragents.agents.llm.token_limit import token_limit, turn_tokens
+        from cleveragents.agents.llm.token_limit import roomy_limit, token_limit, turn_tokens
 
         # Tokens are estimated, so a tenth is left over.
-        limit = token_limit(self._agent.llm) * 9 // 10
+        limit = (token_limit if self._before is None else roomy_limit)(self._agent.llm) * 9 // 10
         answer = self._settings.get("max_tokens") or min(ANSWER_TOKENS, limit // 4)
         rest = sum(map(estimated_tokens, (self._instructions or "", dump_json(self._tools.schemas))))
         left = limit - answer - rest - used

@@ -22,9 +22,14 @@ def token_limit(llm: str) -> int:
     return _known_limit(llm) or UNKNOWN_LIMIT
 
 
+def roomy_limit(llm: str) -> int:
+    """As ``token_limit``, but ROOMY_LIMIT when nobody knows: for what is not given up on a mere guess."""
+    return _known_limit(llm) or ROOMY_LIMIT
+
+
 def turn_tokens(llm: str) -> int:
     """How many tokens the texts of one turn may have in requests to ``llm``; the rest is for all else."""
-    return (_known_limit(llm) or ROOMY_LIMIT) * 3 // 4
+    return roomy_limit(llm) * 3 // 4
 
 
 def _known_limit(llm: str) -> int | None:

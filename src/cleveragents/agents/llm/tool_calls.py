@@ -94,8 +94,8 @@ class Calls:
         except AgentError as error:
             self._count(error.usage)
             raise
-        self.context = merged(self.context, reply.changes, reply.removed)
         self._count(reply.usage)
+        self.context = merged(self.context, reply.changes, reply.removed)
         return reply.content
 
     def _count(self, used: Usage | None) -> None:

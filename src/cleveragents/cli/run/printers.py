@@ -39,7 +39,7 @@ class Remarks:
 
     def event(self, event: AgentEvent) -> None:
         """Say what there is to say now."""
-        from cleveragents.agents.events import AnswerCutOff, PromptRead, ToolPrinted, TurnAwaited
+        from cleveragents.agents.events import AnswerCutOff, PromptRead, PromptShortened, ToolPrinted, TurnAwaited
 
         if isinstance(event, PromptRead):
             if sys.stderr.isatty() and (line := self._reading.line(event, time.monotonic())):
@@ -48,6 +48,9 @@ class Remarks:
             self._say(f"waiting for another run on {event.place}")
         elif isinstance(event, AnswerCutOff):
             self._say(f"{self._before}warning: agent {event.agent}: its answer was cut off: {event.told}")
+        elif isinstance(event, PromptShortened):
+            size = f"{event.characters:,} characters"
+            self._say(f"{self._before}warning: agent {event.agent}: its llm cannot read a prompt of {size} whole")
         elif isinstance(event, ToolPrinted):
             self._say(event.text.removesuffix("\n"))
         elif line := self._line(event):
