@@ -55,7 +55,7 @@ def full(request, tmp_path_factory):
         )
         db.many(sql["add_tag"], [{"session_id": id_, "tag": f"tag{place % 500}"} for place, id_ in enumerate(ids)])
         db.many(
-            sql["add_plan"], [{"session_id": i, "plan_id": i, "position": 0, "phase": None, "state": None} for i in ids]
+            sql["add_plan"], [{"session_id": i, "plan_id": i, "ordinal": 0, "phase": None, "state": None} for i in ids]
         )
         db.many(
             sql["add_usage"],

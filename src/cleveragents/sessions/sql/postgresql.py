@@ -14,7 +14,15 @@ from urllib.parse import urlsplit
 
 from cleveragents.errors import SessionBusyError, SessionDamagedError, SessionServiceError, SessionStorageError
 from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Rows, Status, Transaction
-from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
+from cleveragents.sessions.sql.migrate import (
+    OLD_VERSION_TABLE,
+    VERSION_TABLE,
+    Schema,
+    engine_on,
+    old_revision,
+    recorded_revision,
+    upgrade,
+)
 from cleveragents.sessions.sql.query_loader import load_queries
 
 if TYPE_CHECKING:
@@ -144,14 +152,16 @@ class PostgresqlDatabase:
         with self._errors(), self._connection("SELECT 1", {}) as (connection, _):
             return self._revision_on(connection)
 
-    @staticmethod
-    def _revision_on(connection: Connection) -> str | None:
-        """The recorded revision. Asking for the table first spares the server's log an error."""
-        is_there = _rows(connection, "SELECT to_regclass('alembic_version') IS NOT NULL AS is_there", {})
-        if not is_there[0]["is_there"]:
-            return None
-        found = _rows(connection, "SELECT version_num FROM alembic_version", {})
-        return found[0]["version_num"] if found else None
+    def _revision_on(self, connection: Connection) -> str | None:
+        """The recorded revision. Asking for the tables first spares the server's log an error."""
+        ask = (
+            f"SELECT to_regclass('{VERSION_TABLE}') IS NOT NULL AS ours, "
+            f"to_regclass('linked_plans') IS NOT NULL AND to_regclass('{OLD_VERSION_TABLE}') IS NOT NULL AS old"
+        )
+        there = _rows(connection, ask, {})[0]
+        if there["ours"]:
+            return recorded_revision(_versions(connection, VERSION_TABLE), self.name)
+        return old_revision(_versions(connection, OLD_VERSION_TABLE), self.name) if there["old"] else None
 
     def _is_empty(self) -> bool:
         ask = "SELECT to_regclass('sessions') IS NULL AS is_empty"
@@ -168,10 +178,11 @@ class PostgresqlDatabase:
         key = _lock_key("schema")
         with self._errors(), self._connection(f"SELECT pg_advisory_lock({key})", {}) as (connection, _):
             try:
-                if not self._schema.is_current(self._revision_on(connection), self.name):
+                revision = self._revision_on(connection)
+                if not self._schema.is_current(revision, self.name):
                     engine = engine_on(connection, self._driver, "postgresql+psycopg")
                     connection.execute(WRITE)
-                    upgrade(engine, self._schema, self.name)
+                    upgrade(engine, self._schema, self.name, revision)
             finally:
                 connection.close()  # which ends the lock
 
@@ -255,6 +266,10 @@ def _rows(connection: Connection, sql: str, parameters: Parameters) -> Rows:
     cursor = connection.execute(cast("Any", sql), parameters)
     description = cursor.description
     return Rows(description, cursor.fetchall()) if description else Rows()
+
+
+def _versions(connection: Connection, table: str) -> list[Any]:
+    return [row["version_num"] for row in _rows(connection, f"SELECT version_num FROM {table} LIMIT 2", {})]
 
 
 def _lock_key(what: str) -> int:

@@ -87,7 +87,7 @@ FOR UPDATE
 SELECT session_id, plan_id, phase, state
 FROM linked_plans
 WHERE session_id = :session_id
-ORDER BY position
+ORDER BY ordinal
 
 -- name: tags
 SELECT session_id, tag
@@ -146,8 +146,8 @@ VALUES (
 )
 
 -- name: add_plan
-INSERT INTO linked_plans (session_id, plan_id, position, phase, state)
-VALUES (:session_id, :plan_id, :position, :phase, :state)
+INSERT INTO linked_plans (session_id, plan_id, ordinal, phase, state)
+VALUES (:session_id, :plan_id, :ordinal, :phase, :state)
 
 -- name: add_tag
 INSERT INTO session_tags (session_id, tag)
@@ -208,7 +208,7 @@ FROM (
     {from_page}
 ) AS page
 INNER JOIN linked_plans ON session_id = page.id
-ORDER BY session_id, position
+ORDER BY session_id, ordinal
 
 -- name: page_tags
 SELECT session_id, tag
