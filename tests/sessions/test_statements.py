@@ -86,7 +86,18 @@ def whole_statements(sql):
     return {name: text.replace("{filters}", conditions) for name, text in sql.items() if " " not in name}
 
 
-BY_ID = ["take_numbers", "count", "summary", "summary_for_change", "plans", "tags", "usage", "delete", "place"]
+BY_ID = [
+    "take_numbers",
+    "begin_turn",
+    "count",
+    "summary",
+    "summary_for_change",
+    "plans",
+    "tags",
+    "usage",
+    "delete",
+    "place",
+]
 
 
 def test_every_condition_of_a_list_is_a_field_of_its_filter():
@@ -117,6 +128,7 @@ def test_no_statement_reads_a_whole_table(full):
         "session_id": session_id,
         "count": 1,
         "now": 1,
+        "turn_number": 0,
         "start": 100,
         "stop": 110,
         "limit": 20,

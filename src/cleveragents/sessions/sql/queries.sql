@@ -18,13 +18,20 @@ activity = (
 )
 
 -- name: take_numbers
--- The numbers of the next messages, and the write lock of the session until the transaction ends.
+-- The numbers of the next messages, and the write lock of the session until the transaction ends. A turn gets none
+-- after a later one has begun; outside a turn the number is 0.
 UPDATE sessions
 SET
     message_count = message_count + :count,
     {set_changed}
-WHERE id = :session_id
+WHERE id = :session_id AND (:turn_number = 0 OR turn_number = :turn_number)
 RETURNING message_count
+
+-- name: begin_turn
+UPDATE sessions
+SET turn_number = turn_number + 1
+WHERE id = :session_id
+RETURNING turn_number
 
 -- name: add_message
 INSERT INTO messages (
