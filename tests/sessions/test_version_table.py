@@ -39,7 +39,7 @@ def schema_of(url):
 
 @pytest.mark.parametrize("revision", ["ae1027a6acf9", "0001", "0002", "0003", "9999"])
 def test_c127_the_revision_of_another_program_is_not_taken_for_ours(empty_url, revision):
-    run_script(empty_url, f"{OTHERS}; INSERT INTO alembic_version VALUES ('{revision}')")
+    run_script(empty_url, f"{OTHERS}; INSERT INTO alembic_version VALUES ('{revision}')")  # noqa: S608 - our own
     assert schema_of(empty_url) is None
     with open_sessions(empty_url) as sessions:
         session_id = sessions.create().session_id

@@ -93,8 +93,9 @@ def engine_on(connection: Any, driver: Any, dialect: str) -> Engine:
 def upgrade(engine: Engine, schema: Schema, database: str, revision: str | None) -> None:
     """Bring a database to ``schema`` inside the transaction that the connection of ``engine_on`` is in by now.
 
-    ``revision`` is the recorded one. Commits at the end; on any error everything is as it was. Tables of the first schema without a recorded
-    revision are taken for it; other tables of the same names raise SessionSchemaError.
+    ``revision`` is the recorded one. Commits at the end; on any error everything is as it was. Tables
+    of the first schema without a recorded revision are taken for it; other tables of the same names raise
+    SessionSchemaError.
     """
     from alembic import command
     from alembic.config import Config

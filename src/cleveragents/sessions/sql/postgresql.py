@@ -13,16 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from cleveragents.errors import SessionBusyError, SessionDamagedError, SessionServiceError, SessionStorageError
+from cleveragents.sessions.sql import migrate
 from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Rows, Status, Transaction
-from cleveragents.sessions.sql.migrate import (
-    OLD_VERSION_TABLE,
-    VERSION_TABLE,
-    Schema,
-    engine_on,
-    old_revision,
-    recorded_revision,
-    upgrade,
-)
+from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
 from cleveragents.sessions.sql.query_loader import load_queries
 
 if TYPE_CHECKING:
@@ -174,13 +167,15 @@ class PostgresqlDatabase:
     def _revision_on(self, connection: Connection) -> str | None:
         """The recorded revision. Asking for the tables first spares the server's log an error."""
         ask = (
-            f"SELECT to_regclass('{VERSION_TABLE}') IS NOT NULL AS ours, "
-            f"to_regclass('linked_plans') IS NOT NULL AND to_regclass('{OLD_VERSION_TABLE}') IS NOT NULL AS old"
+            f"SELECT to_regclass('{migrate.VERSION_TABLE}') IS NOT NULL AS ours, "
+            f"to_regclass('linked_plans') IS NOT NULL AND to_regclass('{migrate.OLD_VERSION_TABLE}') IS NOT NULL AS old"
         )
         there = _rows(connection, ask, {})[0]
         if there["ours"]:
-            return recorded_revision(_versions(connection, VERSION_TABLE), self.name)
-        return old_revision(_versions(connection, OLD_VERSION_TABLE), self.name) if there["old"] else None
+            return migrate.recorded_revision(_versions(connection, migrate.VERSION_TABLE), self.name)
+        return (
+            migrate.old_revision(_versions(connection, migrate.OLD_VERSION_TABLE), self.name) if there["old"] else None
+        )
 
     def _is_empty(self) -> bool:
         ask = "SELECT to_regclass('sessions') IS NULL AS is_empty"
@@ -291,7 +286,8 @@ def _rows(connection: Connection, sql: str, parameters: Parameters) -> Rows:
 
 
 def _versions(connection: Connection, table: str) -> list[Any]:
-    return [row["version_num"] for row in _rows(connection, f"SELECT version_num FROM {table} LIMIT 2", {})]
+    ask = f"SELECT version_num FROM {table} LIMIT 2"  # noqa: S608 - the table is ours
+    return [row["version_num"] for row in _rows(connection, ask, {})]
 
 
 def _lock_key(what: str) -> int:

@@ -25,16 +25,9 @@ from cleveragents.errors import (
     SessionStorageError,
     StorageError,
 )
+from cleveragents.sessions.sql import migrate
 from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Rows, Status, Transaction
-from cleveragents.sessions.sql.migrate import (
-    OLD_VERSION_TABLE,
-    VERSION_TABLE,
-    Schema,
-    engine_on,
-    old_revision,
-    recorded_revision,
-    upgrade,
-)
+from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
 from cleveragents.sessions.sql.query_loader import load_queries
 
 SAFE_WAL = (3, 51, 3)
@@ -48,7 +41,7 @@ _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.0001, 0.001
 _LONG_WAIT = 0.5
 """Seconds after which a waiting call looks ten times less often."""
 
-_BUSY, _LOCKED, _CORRUPT, _NOT_A_DATABASE = 5, 6, 11, 26
+_BUSY, _LOCKED, _INTERRUPTED, _CORRUPT, _NOT_A_DATABASE = 5, 6, 9, 11, 26
 
 
 class SqliteDatabase:
@@ -146,6 +139,8 @@ class SqliteDatabase:
         )
         try:
             connection.execute("PRAGMA foreign_keys = ON")
+            connection.execute("PRAGMA trusted_schema = OFF")
+            connection.set_progress_handler(_go_on, 100_000)
             self._patiently(connection.execute, "PRAGMA synchronous = FULL")  # reads the file
         except BaseException:
             connection.close()
@@ -207,22 +202,31 @@ class SqliteDatabase:
         return True
 
     def _revision(self, connection: Any) -> str | None:
+        self._refuse_programs(connection)
         try:
-            found = self._patiently(connection.execute, f"SELECT version_num FROM {VERSION_TABLE} LIMIT 2")
+            found = self._patiently(connection.execute, f"SELECT version_num FROM {migrate.VERSION_TABLE} LIMIT 2")  # noqa: S608 - ours
         except self._driver.OperationalError as error:
             if "no such table" not in str(error):
                 raise
             return self._old_revision(connection)
-        return recorded_revision([value for (value,) in found], self.name)
+        return migrate.recorded_revision([value for (value,) in found], self.name)
+
+    def _refuse_programs(self, connection: Any) -> None:
+        """A stranger's file could have views and triggers do what it likes, in place of our tables."""
+        ask = "SELECT type, name FROM sqlite_master WHERE type IN ('trigger', 'view') LIMIT 1"
+        for kind, name in self._patiently(connection.execute, ask):
+            raise SessionDamagedError(
+                f"the database {self.path} has a {kind} that is not ours, {name!r:.60}: remove it"
+            )
 
     def _old_revision(self, connection: Any) -> str | None:
         """The revision where releases up to schema 0002 recorded it; None without it, or without our tables."""
         ask = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('linked_plans', ?)"
-        (tables,) = self._patiently(connection.execute, ask, [OLD_VERSION_TABLE]).fetchone()
+        (tables,) = self._patiently(connection.execute, ask, [migrate.OLD_VERSION_TABLE]).fetchone()
         if tables < 2:  # noqa: PLR2004 - both
             return None
-        found = self._patiently(connection.execute, f"SELECT version_num FROM {OLD_VERSION_TABLE} LIMIT 2")
-        return old_revision([value for (value,) in found], self.name)
+        found = self._patiently(connection.execute, f"SELECT version_num FROM {migrate.OLD_VERSION_TABLE} LIMIT 2")  # noqa: S608 - ours
+        return migrate.old_revision([value for (value,) in found], self.name)
 
     def _is_empty(self, connection: Any) -> bool:
         (tables,) = self._patiently(connection.execute, "SELECT count(*) FROM sqlite_master").fetchone()
@@ -358,12 +362,19 @@ class SqliteDatabase:
             return SessionBusyError(
                 f"the database {self.path} was in use by another process for {self._busy_timeout:g} seconds; try again"
             )
-        if code in {_CORRUPT, _NOT_A_DATABASE}:
+        if code == _INTERRUPTED:
+            raise KeyboardInterrupt from error
+        if code in {_CORRUPT, _NOT_A_DATABASE} or "Could not decode to UTF-8" in str(error):
             return SessionDamagedError(
                 f"the database {self.path} is damaged ({error}); it is left as it is: restore a backup, or move it "
                 "away to start anew"
             )
         return SessionStorageError(f"cannot use the database {self.path}: {error}")
+
+
+def _go_on() -> int:
+    """Called in the middle of long statements: Python sees a Ctrl-C then, which ends the statement."""
+    return 0
 
 
 def _code(error: Exception) -> int:
