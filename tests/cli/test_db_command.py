@@ -28,7 +28,7 @@ def test_status_tells_what_there_is_and_makes_nothing(home):
     assert facts["schema"] == facts["expected_schema"]
     assert facts["size_bytes"] > 0
     assert facts["database"] == str(home / "cleveragents.db")
-    assert "schema: 0002" in command("db", "status", home=home).stdout
+    assert "schema: 0003" in command("db", "status", home=home).stdout
 
 
 def test_looking_at_the_database_loads_nothing_heavy(home):
@@ -94,7 +94,7 @@ def test_postgresql_is_told_of_in_the_same_words(postgres_url, home, tmp_path):
 @pytest.mark.parametrize(
     ("break_it", "code", "words"),
     [
-        ("UPDATE alembic_version SET version_num = '9999'", 1, "newer version"),
+        ("UPDATE cleveragents_version SET version_num = '9999'", 1, "newer version"),
         ("damage", 5, "damaged"),
         ("directory", 1, "cannot"),
     ],

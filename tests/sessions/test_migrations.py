@@ -30,8 +30,8 @@ import os
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0003"
-down_revision = "0002"
+revision = "9999"
+down_revision = "0003"
 
 
 def upgrade() -> None:
@@ -41,6 +41,10 @@ def upgrade() -> None:
 '''
 
 
+def context_on(connection):
+    return MigrationContext.configure(connection, opts={"version_table": "cleveragents_version"})
+
+
 def engine_for(url):
     return create_engine(url)
 
@@ -48,8 +52,8 @@ def engine_for(url):
 def next_schema(folder, halfway="pass"):
     """The schema of a later release."""
     scripts = shutil.copytree(CURRENT.scripts, folder / "next")
-    (scripts / "versions" / "0003_pinned.py").write_text(NEXT.replace("{halfway}", halfway), encoding="utf-8")
-    return Schema(scripts, "0003")
+    (scripts / "versions" / "9999_pinned.py").write_text(NEXT.replace("{halfway}", halfway), encoding="utf-8")
+    return Schema(scripts, "9999")
 
 
 def sessions_of(url, schema=CURRENT):
@@ -103,7 +107,7 @@ class TestSchema:
         assert tables_of(empty_url) == tables_of(other)
         engine = engine_for(empty_url)
         with engine.connect() as connection:
-            assert compare_metadata(MigrationContext.configure(connection), declared) == []
+            assert compare_metadata(context_on(connection), declared) == []
             if sqlite:
                 strict = connection.execute(text("SELECT name FROM pragma_table_list WHERE strict")).scalars()
                 assert set(strict) == set(declared.tables)
@@ -112,11 +116,14 @@ class TestSchema:
     def test_the_current_revision_is_the_newest_script(self):
         assert ScriptDirectory(str(CURRENT.scripts)).get_heads() == [CURRENT.head]
 
-    def test_the_frozen_database_has_the_schema_of_its_revision(self, frozen_url):
-        # The schemas after it have moved what is in its tables, and changed none.
+    def test_an_upgraded_database_of_the_first_release_is_what_is_declared(self, frozen_url):
+        database = open_database(frozen_url)
+        database.upgrade()
+        database.close()
         engine = engine_for(frozen_url)
         with engine.connect() as connection:
-            assert compare_metadata(MigrationContext.configure(connection), declared) == []
+            assert compare_metadata(context_on(connection), declared) == []
+            assert "alembic_version" not in inspect(connection).get_table_names()
         engine.dispose()
 
 
@@ -155,11 +162,11 @@ class TestUpgrading:
         os.umask(0o022)
         with sessions_of(url, next_schema(tmp_path)) as sessions:
             sessions.list()
-        copy = tmp_path / "store" / "sessions.db.before-0003"
+        copy = tmp_path / "store" / "sessions.db.before-9999"
         assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+        assert "pinned" not in tables_of(f"sqlite:///{copy}")["sessions"]["columns"]
         with sessions_of(f"sqlite:///{copy}") as old:
             assert {summary.session_id for summary in old.list()} == set(CHECKSUMS)
-        assert "pinned" not in tables_of(f"sqlite:///{copy}")["sessions"]["columns"]
 
     def test_c67_a_fresh_database_needs_no_upgrade(self, empty_url):
         with sessions_of(empty_url) as sessions:
@@ -176,7 +183,7 @@ class TestUpgrading:
         run_script(frozen_url, "DROP TABLE alembic_version")
         with sessions_of(frozen_url, next_schema(tmp_path)) as sessions:
             assert {summary.session_id for summary in sessions.list()} == set(CHECKSUMS)
-        assert schema_of(frozen_url) == "0003"
+        assert schema_of(frozen_url) == "9999"
 
     def test_tables_of_another_program_are_left_alone(self, empty_url):
         run_script(empty_url, "CREATE TABLE sessions (id TEXT, name TEXT); INSERT INTO sessions VALUES ('1', 'mine')")
@@ -196,9 +203,11 @@ class TestUpgrading:
             sessions.create()
             assert len(sessions.list()) == 1
 
-    @pytest.mark.parametrize("revision", ["0003", "9999"])
+    @pytest.mark.parametrize("revision", ["0004", "9998"])
     def test_a_newer_database_is_refused_in_one_sentence_and_left_as_it_is(self, frozen_url, revision):
-        run_script(frozen_url, f"UPDATE alembic_version SET version_num = '{revision}'")  # noqa: S608 - our own
+        with sessions_of(frozen_url) as sessions:
+            sessions.list()
+        run_script(frozen_url, f"UPDATE cleveragents_version SET version_num = '{revision}'")  # noqa: S608 - our own
         with sessions_of(frozen_url) as sessions:
             for call in (sessions.list, sessions.create):
                 with pytest.raises(errors.SessionSchemaError, match=f"schema {revision}.*newer version") as refusal:
@@ -229,7 +238,7 @@ class TestInterruption:
             "import sys; from pathlib import Path\n"
             "from cleveragents.sessions.open import open_database\n"
             "from cleveragents.sessions.sql.migrate import Schema\n"
-            "open_database(sys.argv[1], Schema(Path(sys.argv[2]), '0003')).upgrade()\n"
+            "open_database(sys.argv[1], Schema(Path(sys.argv[2]), '9999')).upgrade()\n"
         )
         killed = subprocess.run([sys.executable, "-c", program, frozen_url, str(killing.scripts)], check=False)
         assert killed.returncode == -9
@@ -237,7 +246,7 @@ class TestInterruption:
         shutil.rmtree(killing.scripts)
         with sessions_of(frozen_url, next_schema(tmp_path)) as sessions:
             assert {summary.session_id for summary in sessions.list()} == set(CHECKSUMS)
-        assert schema_of(frozen_url) == "0003"
+        assert schema_of(frozen_url) == "9999"
 
     def test_a_creation_that_was_killed_is_done_again(self, tmp_path):
         url = f"sqlite:///{tmp_path}/sessions.db"

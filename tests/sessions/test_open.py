@@ -43,3 +43,32 @@ def test_the_database_is_chosen_by_argument_then_variable_then_home(tmp_path, mo
     with open_sessions(f"sqlite:///{tmp_path}/argument.db") as sessions:
         sessions.create()
     assert {each.name for each in tmp_path.glob("*.db")} == {"variable.db", "argument.db"}
+
+
+@pytest.mark.parametrize("special", [*"@:/#?%[", "%zz", "@/", "\u2100"])
+@pytest.mark.parametrize("scheme", ["postgresql", "postgresql+psycopg"])
+def test_a_password_with_special_characters_is_told_how_to_be_written_and_not_shown(special, scheme):
+    for url in (f"{scheme}://user:hush{special}quiet@host/db", f"{scheme}://user:hush{special}quiet@host:5432/db?a=b"):
+        with pytest.raises(errors.InvalidSettingError) as refusal:
+            open_database(url)
+        text = str(refusal.value)
+        assert "PGPASSWORD" in text
+        assert "%40" in text
+        assert "\n" not in text
+        assert "hush" not in text
+        assert "quiet" not in text
+        assert refusal.value.__suppress_context__ or refusal.value.__context__ is None
+
+
+@pytest.mark.parametrize("url", ["hush@host/db", "user:hush@host/db", "postgresql://user:hush/db"])
+def test_what_may_hold_a_password_is_not_repeated(url):
+    with pytest.raises(errors.InvalidSettingError) as refusal:
+        open_database(url)
+    assert "hush" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("server", ["host", "host:5432", "[::1]", "[::1]:5432", "", "a:1,b:2"])
+def test_a_percent_encoded_password_is_taken_and_not_shown(server):
+    database = open_database(f"postgresql+psycopg://user:hu%40sh@{server}/db?sslmode=disable")
+    assert database.name == f"postgresql://{server}/db"
+    database.close()

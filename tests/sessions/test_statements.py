@@ -55,7 +55,7 @@ def full(request, tmp_path_factory):
         )
         db.many(sql["add_tag"], [{"session_id": id_, "tag": f"tag{place % 500}"} for place, id_ in enumerate(ids)])
         db.many(
-            sql["add_plan"], [{"session_id": i, "plan_id": i, "position": 0, "phase": None, "state": None} for i in ids]
+            sql["add_plan"], [{"session_id": i, "plan_id": i, "ordinal": 0, "phase": None, "state": None} for i in ids]
         )
         db.many(
             sql["add_usage"],
@@ -86,7 +86,18 @@ def whole_statements(sql):
     return {name: text.replace("{filters}", conditions) for name, text in sql.items() if " " not in name}
 
 
-BY_ID = ["take_numbers", "count", "summary", "summary_for_change", "plans", "tags", "usage", "delete", "place"]
+BY_ID = [
+    "take_numbers",
+    "begin_turn",
+    "count",
+    "summary",
+    "summary_for_change",
+    "plans",
+    "tags",
+    "usage",
+    "delete",
+    "place",
+]
 
 
 def test_every_condition_of_a_list_is_a_field_of_its_filter():
@@ -117,6 +128,7 @@ def test_no_statement_reads_a_whole_table(full):
         "session_id": session_id,
         "count": 1,
         "now": 1,
+        "turn_number": 0,
         "start": 100,
         "stop": 110,
         "limit": 20,

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from cleveragents import errors, open_sessions
+from support.frozen import run_script
 
 
 class TestTurns:
@@ -75,3 +76,25 @@ class TestTurns:
             process.kill()
         with sessions.turn(session_id, wait=30):
             pass
+
+    def test_a_turn_that_lost_its_lock_stores_no_more(self, sessions, database_url):
+        session_id = sessions.create().session_id
+        with sessions.turn(session_id):
+            sessions.append(session_id, "user", "first")
+            # What another turn does when it begins.
+            run_script(database_url, "UPDATE sessions SET turn_number = turn_number + 1")
+            with pytest.raises(errors.SessionBusyError, match="taken over by another run") as refusal:
+                sessions.append(session_id, "assistant", "too late")
+            assert "\n" not in str(refusal.value)
+        sessions.append(session_id, "user", "outside a turn")
+        with sessions.turn(session_id):
+            sessions.append(session_id, "assistant", "in a new one")
+        stored = [message.content for message in sessions.messages(session_id)]
+        assert stored == ["first", "outside a turn", "in a new one"]
+
+    def test_what_guards_turns_is_not_exported(self, sessions):
+        session_id = sessions.create().session_id
+        before = sessions.export(session_id)["checksum"]
+        with sessions.turn(session_id):
+            pass
+        assert sessions.export(session_id)["checksum"] == before

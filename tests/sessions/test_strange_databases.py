@@ -68,7 +68,7 @@ def test_what_would_run_in_our_queries_is_refused_by_name(path, tmp_path, statem
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize("table", ["sessions", "alembic_version"])
+@pytest.mark.parametrize("table", ["sessions", "cleveragents_version"])
 def test_a_view_in_the_place_of_a_table_is_no_empty_store_and_never_runs(path, tmp_path, table):
     columns = "i AS id" if table == "sessions" else "i AS version_num"
     change(path, f"DROP TABLE {table}", f"CREATE VIEW {table} AS {ENDLESS.format(columns)} WHERE i < 0")
@@ -103,7 +103,7 @@ def test_a_query_without_an_end_is_ended_by_a_signal(path, number):
 
 
 ODD = {
-    "version": ("UPDATE alembic_version SET version_num = x'ff00'", "session list"),
+    "version": ("UPDATE cleveragents_version SET version_num = x'ff00'", "session list"),
     "metadata": ("UPDATE sessions SET metadata = '[1]'", "session show last"),
     "metadata list": ("UPDATE sessions SET metadata = 'x'", "session list"),
     "time": ("UPDATE sessions SET updated_at = 9223372036854775807", "session list"),

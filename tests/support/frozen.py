@@ -9,6 +9,17 @@ CHECKSUMS: dict[str, str] = json.loads((DATA / "schema_1.checksums.json").read_t
 """The checksum of each session's export document, by id, of the database of schema 1."""
 
 
+SOUGHT_BY_SCHEMA_2 = {
+    "sessions": {"id", "actor_name", "message_count", "cost_nano", "activity"},
+    "messages": {"key", "session_id", "sequence", "tool_calls"},
+    "usage_entries": {"key", "session_id", "cost_nano"},
+    "linked_plans": {"session_id", "plan_id", "position"},
+    "session_tags": {"session_id", "tag"},
+}
+"""Columns that the release of schema 2 looks for where there is no ``alembic_version``: with all of them it takes the
+tables for the first schema. Copied by hand from that release, and never changed."""
+
+
 def run_script(url: str, script: str) -> None:
     """Run a script of SQL statements the way the database's own tools would."""
     if url.startswith("sqlite"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import SplitResult, parse_qsl, quote, urlencode, urlsplit, urlunsplit
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from cleveragents.sessions.sql.database import Database
 
 DATABASE_FILE = "cleveragents.db"
+
+_SQLITE = {"sqlite", "sqlite+pysqlite"}
+_POSTGRESQL = {"postgresql", "postgres", "postgresql+psycopg"}
+_STRAY_PERCENT = re.compile(r"%(?![0-9A-Fa-f]{2})")
 
 BUSY_TIMEOUT = 30.0
 """Seconds that a call waits for another process to let go of the database, unless the URL says otherwise."""
@@ -42,16 +47,33 @@ def open_database(url: str | None = None, schema: Schema = CURRENT) -> Database:
         url = os.environ.get("CLEVERAGENTS_DATABASE_URL") or f"sqlite:///{data_home() / DATABASE_FILE}"
     try:
         parts = urlsplit(url)
-    except ValueError as error:
-        raise InvalidSettingError(f"the database URL is not valid: {error}") from None
+    except ValueError:
+        # Its text may quote the password.
+        raise _malformed() from None
+    if parts.scheme not in {*_SQLITE, *_POSTGRESQL}:
+        given = f", not with {parts.scheme!r:.40}" if "://" in url else ""
+        raise InvalidSettingError(f"a database URL starts with sqlite:/// or postgresql+psycopg://{given}")
+    if parts.scheme in _POSTGRESQL and not _is_well_formed(parts):
+        raise _malformed()
     options = dict(parse_qsl(parts.query))
     timeout = _seconds(options.pop("busy_timeout", BUSY_TIMEOUT))
-    if parts.scheme in {"sqlite", "sqlite+pysqlite"}:
-        return _sqlite(parts, options, timeout, schema)
-    if parts.scheme in {"postgresql", "postgres", "postgresql+psycopg"}:
-        return _postgresql(parts, options, timeout, schema)
-    raise InvalidSettingError(
-        f"a database URL starts with sqlite:/// or postgresql+psycopg://, not with {url.partition(':')[0]!r:.40}"
+    open_it = _sqlite if parts.scheme in _SQLITE else _postgresql
+    return open_it(parts, options, timeout, schema)
+
+
+def _is_well_formed(parts: SplitResult) -> bool:
+    """Whether no special character of a password can have been taken for a border between the parts."""
+    login, _, server = parts.netloc.rpartition("@")
+    ports = re.fullmatch(r"(\[[^\]]*\]|[^:\[\]]*)(:\d*)?", server) if "," not in server else server
+    is_login_whole = "@" not in login and login.count(":") <= 1 and not _STRAY_PERCENT.search(login)
+    is_rest_free = "@" not in parts.path + parts.query and not parts.fragment
+    return bool(ports or not server) and is_login_whole and is_rest_free
+
+
+def _malformed() -> InvalidSettingError:
+    return InvalidSettingError(
+        "the database URL is not valid: special characters of a password are written percent-encoded (%40 for @, "
+        "%3A for :, %2F for /, %23 for #, %3F for ?, %25 for %), or give the password in PGPASSWORD"
     )
 
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, cast
 from urllib.parse import urlsplit
 
 from cleveragents.errors import SessionBusyError, SessionDamagedError, SessionServiceError, SessionStorageError
+from cleveragents.sessions.sql import migrate
 from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Rows, Status, Transaction
-from cleveragents.sessions.sql.migrate import TABLES, Schema, engine_on, upgrade
+from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
 from cleveragents.sessions.sql.query_loader import load_queries
 
 if TYPE_CHECKING:
@@ -25,17 +26,32 @@ if TYPE_CHECKING:
 CONNECT_TIMEOUT = 10
 """Seconds after which a server that does not answer counts as unreachable, unless the URL says otherwise."""
 
+_FULL = ("too many connections", "too many clients", "remaining connection slots", "query_wait_timeout")
+"""What a server or a pooler says that has no connection left: the driver gives no code for what fails so early."""
+
 _PAUSE = 0.05
 """Seconds between two looks at a turn lock that is taken: people wait for it, and want to be able to stop."""
 
 READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE"
+WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
+"""Not READ WRITE, which would override a database that was made read-only."""
 
-_OBJECTS = """
-SELECT to_regclass('alembic_version') IS NOT NULL AS is_there,
+TURN = "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY"
+
+_KEEP_ALIVE = {"keepalives_idle": 30, "keepalives_interval": 10, "keepalives_count": 3}
+"""Seconds and tries of the system's own signs of life, without which routers forget a connection that only waits."""
+
+_NO_TIMEOUTS = """
+SELECT set_config(name, '0', true) FROM pg_settings
+WHERE name IN ('idle_in_transaction_session_timeout', 'transaction_timeout')
+"""
+
+_OBJECTS = f"""
+SELECT to_regclass('{migrate.VERSION_TABLE}') IS NOT NULL AS ours,
+       to_regclass('linked_plans') IS NOT NULL AND to_regclass('{migrate.OLD_VERSION_TABLE}') IS NOT NULL AS old,
        (SELECT min(oid::regclass::text) FROM pg_class WHERE relkind NOT IN ('r', 'p')
         AND oid IN (SELECT to_regclass(name) FROM unnest(%(tables)s::text[]) AS name)) AS other
-"""
+"""  # noqa: S608 - our own names
 
 
 class PostgresqlDatabase:
@@ -76,8 +92,13 @@ class PostgresqlDatabase:
     @contextlib.contextmanager
     def writing(self) -> Iterator[Transaction]:
         self._is_ready(create=True)
-        with self._transaction(WRITE) as transaction:
+        with self._transaction(self._begin_writing) as transaction:
             yield transaction
+
+    @property
+    def _begin_writing(self) -> str:
+        """Set for the transaction alone: behind a pooler the next one may run on another's connection."""
+        return f"{WRITE}; SET LOCAL lock_timeout = {max(1, round(self._busy_timeout * 1000))}"
 
     @contextlib.contextmanager
     def _transaction(self, begin: str) -> Iterator[Transaction]:
@@ -127,11 +148,11 @@ class PostgresqlDatabase:
             # The driver's own text may quote the password.
             raise SessionStorageError(f"the URL of the database {self.name} is not a valid connection URL") from None
         connection = self._driver.connect(
-            **{"connect_timeout": CONNECT_TIMEOUT, "application_name": "cleveragents"} | options,
+            **{"connect_timeout": CONNECT_TIMEOUT, "application_name": "cleveragents"} | _KEEP_ALIVE | options,
             client_encoding="utf8",
             autocommit=True,
+            prepare_threshold=None,  # a pooler may run the statement where it was not prepared
         )
-        connection.execute(f"SET lock_timeout = {max(1, round(self._busy_timeout * 1000))}")
         return cast("Connection", connection)
 
     def _is_ready(self, *, create: bool) -> bool:
@@ -150,16 +171,17 @@ class PostgresqlDatabase:
         with self._errors(), self._connection("SELECT 1", {}) as (connection, _):
             return self._revision_on(connection)
 
-    @staticmethod
-    def _revision_on(connection: Connection) -> str | None:
-        """The recorded revision. Asking for the table first spares the server's log an error."""
-        about = _rows(connection, _OBJECTS, {"tables": list(TABLES)})[0]
-        if about["other"] is not None:
-            raise SessionDamagedError(f"{about['other']} in the database is no table, as ours are; nothing was done")
-        if not about["is_there"]:
-            return None
-        found = _rows(connection, "SELECT version_num FROM alembic_version", {})
-        return found[0]["version_num"] if found else None
+    def _revision_on(self, connection: Connection) -> str | None:
+        """The recorded revision. Asking for the tables first spares the server's log an error."""
+        tables = [*migrate.TABLES, migrate.VERSION_TABLE]
+        there = _rows(connection, _OBJECTS, {"tables": tables})[0]
+        if there["other"] is not None:
+            raise SessionDamagedError(f"{there['other']} in the database is no table, as ours are; nothing was done")
+        if there["ours"]:
+            return migrate.recorded_revision(_versions(connection, migrate.VERSION_TABLE), self.name)
+        return (
+            migrate.old_revision(_versions(connection, migrate.OLD_VERSION_TABLE), self.name) if there["old"] else None
+        )
 
     def _is_empty(self) -> bool:
         ask = "SELECT to_regclass('sessions') IS NULL AS is_empty"
@@ -173,15 +195,13 @@ class PostgresqlDatabase:
 
     def _upgrade(self) -> None:
         """Create or upgrade the schema in one transaction; others wait, and find it done."""
-        key = _lock_key("schema")
-        with self._errors(), self._connection(f"SELECT pg_advisory_lock({key})", {}) as (connection, _):
-            try:
-                if not self._schema.is_current(self._revision_on(connection), self.name):
-                    engine = engine_on(connection, self._driver, "postgresql+psycopg")
-                    connection.execute(WRITE)
-                    upgrade(engine, self._schema, self.name)
-            finally:
-                connection.close()  # which ends the lock
+        with self._errors(), self._connection("SELECT 1", {}) as (connection, _):
+            engine = engine_on(connection, self._driver, "postgresql+psycopg")
+            connection.execute(cast("Any", self._begin_writing))
+            connection.execute(f"SELECT pg_advisory_xact_lock({_lock_key('schema')})")
+            revision = self._revision_on(connection)
+            if not self._schema.is_current(revision, self.name):
+                upgrade(engine, self._schema, self.name, revision)
 
     def status(self) -> Status:
         revision = self._revision()
@@ -200,22 +220,24 @@ class PostgresqlDatabase:
 
     @contextlib.contextmanager
     def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> Iterator[None]:
-        ask = f"SELECT pg_try_advisory_lock({_lock_key(f'turn {session_id}')}) AS is_ours"
+        ask = f"SELECT pg_try_advisory_xact_lock({_lock_key(f'turn {session_id}')}) AS is_ours"
         cancelled = cancelled or threading.Event()
         deadline = time.monotonic() + wait
-        with self._errors(), self._connection(ask, {}) as (connection, first):
+        with self._errors():
+            # The lock belongs to a transaction that stays open, so nothing else can run on its connection.
+            connection = self._connect()
             try:
-                answer = first
-                while not answer[0]["is_ours"]:
+                connection.execute(TURN)
+                connection.execute(_NO_TIMEOUTS)
+                while not _rows(connection, ask, {})[0]["is_ours"]:
                     remaining = deadline - time.monotonic()
                     if remaining <= 0 or cancelled.wait(min(_PAUSE, remaining)):
                         raise SessionBusyError(
                             f"session {session_id} is in use by another run; try again when it has ended"
                         )
-                    answer = _rows(connection, ask, {})
                 yield
             finally:
-                # The lock belongs to the connection: it ends with it, however this process ends.
+                # The transaction ends with its connection, however this process ends.
                 connection.close()
 
     def forget_turn(self, session_id: str) -> None:
@@ -241,6 +263,10 @@ class PostgresqlDatabase:
             return SessionBusyError(
                 f"the database {self.name} was in use by another process for {self._busy_timeout:g} seconds; try again"
             )
+        if isinstance(error, errors.ReadOnlySqlTransaction | errors.InsufficientPrivilege):
+            return SessionStorageError(f"the database {self.name} is read-only for us: {reason}")
+        if isinstance(error, errors.TooManyConnections) or any(full in reason for full in _FULL):
+            return SessionBusyError(f"the database {self.name} has no connection left for another run; try again later")
         if isinstance(error, errors.DataCorrupted | errors.IndexCorrupted):
             return SessionDamagedError(f"the database {self.name} is damaged: {reason}")
         return SessionStorageError(f"cannot use the database {self.name}: {reason}")
@@ -263,6 +289,11 @@ def _rows(connection: Connection, sql: str, parameters: Parameters) -> Rows:
     cursor = connection.execute(cast("Any", sql), parameters)
     description = cursor.description
     return Rows(description, cursor.fetchall()) if description else Rows()
+
+
+def _versions(connection: Connection, table: str) -> list[Any]:
+    ask = f"SELECT version_num FROM {table} LIMIT 2"  # noqa: S608 - the table is ours
+    return [row["version_num"] for row in _rows(connection, ask, {})]
 
 
 def _lock_key(what: str) -> int:

@@ -18,13 +18,20 @@ activity = (
 )
 
 -- name: take_numbers
--- The numbers of the next messages, and the write lock of the session until the transaction ends.
+-- The numbers of the next messages, and the write lock of the session until the transaction ends. A turn gets none
+-- after a later one has begun; outside a turn the number is 0.
 UPDATE sessions
 SET
     message_count = message_count + :count,
     {set_changed}
-WHERE id = :session_id
+WHERE id = :session_id AND (:turn_number = 0 OR turn_number = :turn_number)
 RETURNING message_count
+
+-- name: begin_turn
+UPDATE sessions
+SET turn_number = turn_number + 1
+WHERE id = :session_id
+RETURNING turn_number
 
 -- name: add_message
 INSERT INTO messages (
@@ -87,7 +94,7 @@ FOR UPDATE
 SELECT session_id, plan_id, phase, state
 FROM linked_plans
 WHERE session_id = :session_id
-ORDER BY position
+ORDER BY ordinal
 
 -- name: tags
 SELECT session_id, tag
@@ -146,8 +153,8 @@ VALUES (
 )
 
 -- name: add_plan
-INSERT INTO linked_plans (session_id, plan_id, position, phase, state)
-VALUES (:session_id, :plan_id, :position, :phase, :state)
+INSERT INTO linked_plans (session_id, plan_id, ordinal, phase, state)
+VALUES (:session_id, :plan_id, :ordinal, :phase, :state)
 
 -- name: add_tag
 INSERT INTO session_tags (session_id, tag)
@@ -208,7 +215,7 @@ FROM (
     {from_page}
 ) AS page
 INNER JOIN linked_plans ON session_id = page.id
-ORDER BY session_id, position
+ORDER BY session_id, ordinal
 
 -- name: page_tags
 SELECT session_id, tag

@@ -194,7 +194,7 @@ def plan_row(session_id: str, position: int, plan: LinkedPlan) -> Parameters:
     """The row of a linked plan."""
     return {
         "session_id": session_id,
-        "position": position,
+        "ordinal": position,
         "plan_id": plan.plan_id,
         "phase": to_text(plan.phase),
         "state": to_text(plan.state),

@@ -25,10 +25,11 @@ from cleveragents.errors import (
     SessionStorageError,
     StorageError,
 )
+from cleveragents.sessions.sql import migrate
 from cleveragents.sessions.sql.database import Nothing, Parameters, Pool, Rows, Status, Transaction
 from cleveragents.sessions.sql.migrate import Schema, engine_on, upgrade
 from cleveragents.sessions.sql.query_loader import load_queries
-from cleveragents.sessions.sql.sqlite_guard import INTERRUPTED, check_code, check_tables, guard
+from cleveragents.sessions.sql.sqlite_guard import COUNT_TABLES, INTERRUPTED, check_code, check_tables, guard
 
 SAFE_WAL = (3, 51, 3)
 """Older SQLite libraries can corrupt a WAL database that several processes write to (fixed in 3.51.3)."""
@@ -205,15 +206,25 @@ class SqliteDatabase:
 
     def _revision(self, connection: Any) -> str | None:
         try:
-            row = self._patiently(connection.execute, "SELECT version_num FROM alembic_version").fetchone()
+            found = self._patiently(connection.execute, f"SELECT version_num FROM {migrate.VERSION_TABLE} LIMIT 2")  # noqa: S608 - ours
         except self._driver.OperationalError as error:
             if "no such table" not in str(error):
                 raise
+            return self._old_revision(connection)
+        return migrate.recorded_revision([value for (value,) in found], self.name)
+
+    def _old_revision(self, connection: Any) -> str | None:
+        """The revision where releases up to schema 0002 recorded it; None without it, or without our tables."""
+        ask = "SELECT count(*) FROM sqlite_master WHERE type = 'table' AND name IN ('linked_plans', ?)"
+        (tables,) = self._patiently(connection.execute, ask, [migrate.OLD_VERSION_TABLE]).fetchone()
+        if tables < 2:  # noqa: PLR2004 - both
             return None
-        return row[0] if row else None
+        found = self._patiently(connection.execute, f"SELECT version_num FROM {migrate.OLD_VERSION_TABLE} LIMIT 2")  # noqa: S608 - ours
+        return migrate.old_revision([value for (value,) in found], self.name)
 
     def _is_empty(self, connection: Any) -> bool:
-        (tables,) = self._patiently(connection.execute, "SELECT count(*) FROM sqlite_master").fetchone()
+        """Whether there are no tables of ours, whatever else there is."""
+        (tables,) = self._patiently(connection.execute, COUNT_TABLES).fetchone()
         return not tables
 
     # --- schema ---------------------------------------------------------------------------------------
@@ -225,10 +236,11 @@ class SqliteDatabase:
         """Create or upgrade the schema in one transaction; others wait, and find it done."""
         busy = f"the database {self.path} was being upgraded for {self._busy_timeout:g} seconds; try again"
         with self._lock(self._lock_file("schema"), self._busy_timeout, busy):
-            if not self._schema.is_current(self._revision(connection), self.name):
-                self._upgrade_locked(connection)
+            revision = self._revision(connection)
+            if not self._schema.is_current(revision, self.name):
+                self._upgrade_locked(connection, revision)
 
-    def _upgrade_locked(self, connection: Any) -> None:
+    def _upgrade_locked(self, connection: Any, revision: str | None) -> None:
         # Alembic does not know our way of waiting, so SQLite waits by itself.
         connection.execute(f"PRAGMA busy_timeout = {round(self._busy_timeout * 1000)}")
         # Tables may have to be rebuilt, which must not delete what refers to them. Only outside a transaction.
@@ -239,7 +251,7 @@ class SqliteDatabase:
             if not self._is_empty(connection):
                 # No one can write now, so this is what the upgrade starts from.
                 self._copy(self.path.with_name(f"{self.path.name}.before-{self._schema.head}"), replace=True)
-            upgrade(engine, self._schema, self.name)
+            upgrade(engine, self._schema, self.name, revision)
         finally:
             if connection.in_transaction:
                 connection.rollback()

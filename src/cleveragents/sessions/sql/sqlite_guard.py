@@ -35,6 +35,9 @@ LIMIT 1
 
 _NAMES = ", ".join(f"'{table}'" for table in TABLES)
 
+COUNT_TABLES = f"SELECT count(*) FROM sqlite_master WHERE type = 'table' AND lower(name) IN ({_NAMES})"  # noqa: S608 - ours
+"""How many of our tables there are."""
+
 
 def guard(connection: Any) -> None:
     """Let nothing in the file call what can do harm, and let signals end a query that would not end."""

@@ -13,6 +13,7 @@ from cleveragents.conversation.message import MessageDraft, SessionMessage
 from cleveragents.conversation.usage import TokenUsage, UsageEntry
 from cleveragents.errors import (
     InvalidInputError,
+    SessionBusyError,
     SessionConflictError,
     SessionDamagedError,
     SessionNotFoundError,
@@ -34,6 +35,7 @@ class SqlSessionStore:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._turns: dict[str, int] = {}  # the numbers of those that are held here
 
     def add(self, session: Session, *, imported_checksum: str | None = None) -> None:
         sql = self._database.statements
@@ -138,9 +140,10 @@ class SqlSessionStore:
         sql = self._database.statements
         time = microseconds(now)
         with self._database.writing() as db:
-            taken = db.rows(sql["take_numbers"], {"session_id": session_id, "count": len(drafts), "now": time})
+            wanted = {"session_id": session_id, "count": len(drafts), "now": time}
+            taken = db.rows(sql["take_numbers"], wanted | {"turn_number": self._turns.get(session_id, 0)})
             if not taken:
-                raise _not_found(session_id)
+                raise self._lost_turn(db, session_id)
             with self._readable(session_id):
                 first = rows.whole_number(taken[0]["message_count"]) - len(drafts)
             if expected_sequence is not None and expected_sequence != first:
@@ -203,8 +206,27 @@ class SqlSessionStore:
             self._store_change(db, new, now)
         return new.token_usage
 
-    def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> AbstractContextManager[None]:
-        return self._database.turn(session_id, wait, cancelled)
+    @contextmanager
+    def turn(self, session_id: str, wait: float, cancelled: threading.Event | None) -> Iterator[None]:
+        with self._database.turn(session_id, wait, cancelled):
+            with self._database.writing() as db:
+                begun = db.rows(self._database.statements["begin_turn"], {"session_id": session_id})
+                if not begun:
+                    raise _not_found(session_id)
+            self._turns[session_id] = begun[0]["turn_number"]
+            try:
+                yield
+            finally:
+                del self._turns[session_id]
+
+    def _lost_turn(self, db: Transaction, session_id: str) -> SessionBusyError | SessionNotFoundError:
+        """Why the session hands out no numbers: it is gone, or another turn has begun since ours did."""
+        if not db.rows(self._database.statements["count"], {"session_id": session_id}):
+            return _not_found(session_id)
+        return SessionBusyError(
+            f"session {session_id} was taken over by another run, after the lock of this one was lost; nothing more of "
+            "this run is stored in it"
+        )
 
     def close(self) -> None:
         self._database.close()

@@ -61,6 +61,8 @@ sessions = Table(
     Column("updated_at", WHOLE, nullable=False),
     # Grows with every change in the store: the order of lists, which clocks cannot disturb.
     Column("activity", WHOLE, nullable=False),
+    # Raised when a turn begins: a turn that knows a smaller one has lost the session to another, and stores no more.
+    Column("turn_number", WHOLE, nullable=False, server_default="0"),
     CheckConstraint("message_count >= 0", name="message_count"),
     CheckConstraint("input_tokens >= 0 AND output_tokens >= 0 AND cost_nano >= 0", name="usage"),
     CheckConstraint("cost_complete IN (0, 1)", name="cost_complete"),
@@ -116,7 +118,7 @@ linked_plans = Table(
     metadata,
     _session(),
     Column("plan_id", NAME, nullable=False),
-    Column("position", WHOLE, nullable=False),
+    Column("ordinal", WHOLE, nullable=False),
     Column("phase", Text),
     Column("state", Text),
     PrimaryKeyConstraint("session_id", "plan_id"),

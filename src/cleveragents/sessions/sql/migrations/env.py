@@ -2,6 +2,10 @@
 
 from alembic import context
 
-context.configure(connection=context.config.attributes["connection"], transaction_per_migration=False)
+context.configure(
+    connection=context.config.attributes["connection"],
+    transaction_per_migration=False,
+    version_table=context.config.attributes["version_table"],
+)
 with context.begin_transaction():
     context.run_migrations()
