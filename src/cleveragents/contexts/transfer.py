@@ -70,11 +70,11 @@ def export_pieces(name: str, state: ContextState, messages: Iterable[ContextMess
 
 
 @contextmanager
-def imported(source: Path | BinaryIO, folder: Path) -> Iterator[tuple[str, Files]]:
+def imported(source: Path | BinaryIO, folder: Path, max_size: int | None = None) -> Iterator[tuple[str, Files]]:
     """The name in an export, checked in full, and the files of a new context that holds what it does.
 
     ``source`` is a file or standard input, ``folder`` the one the context shall be in. Raises ContextImportError naming
-    what is wrong, or when there is more than the disk has room for.
+    what is wrong, or when there is more than ``max_size`` bytes, without one than the disk has room for.
     """
     what = str(source) if isinstance(source, Path) else "standard input"
     with ExitStack() as stack:
@@ -85,7 +85,8 @@ def imported(source: Path | BinaryIO, folder: Path) -> Iterator[tuple[str, Files
         lines = stack.enter_context(_kept_for(folder))
         there = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())
         try:
-            text = decoded(_blocks(source, what, shutil.disk_usage(there).free))
+            free = shutil.disk_usage(there).free
+            text = decoded(_blocks(source, what, free if max_size is None else max_size))
             name, state = _Import(lines).read(json_members(text, {"messages"}, MAX_LINE_BYTES))
         except InvalidValueError as error:
             raise ContextImportError(f"{what} is not an export of a context that can be imported: {error}") from None
@@ -158,7 +159,7 @@ def _blocks(source: BinaryIO, what: str, limit: int) -> Iterator[bytes]:
             return
         size += len(piece)
         if size > limit:
-            raise ContextImportError(f"{what} is larger than the disk has room for ({limit:,} bytes)")
+            raise ContextImportError(f"{what} is larger than {limit:,} bytes, the most that is imported")
         yield piece
 
 

@@ -218,6 +218,11 @@ def check_keys(found: Collection[str]) -> None:
     _check_names(found, "", KEYS)
 
 
+def check_known(found: Collection[str]) -> None:
+    """Raise SessionImportError when one of the keys of a document is none of KEYS."""
+    _check_known(found, "", KEYS)
+
+
 def head_fields(document: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of the session but those of its LISTS, each checked by itself. Raises as ``fields_of`` does."""
     metadata = _mapping(document["metadata"], "metadata")
@@ -257,7 +262,7 @@ class Ledger:
     """The sums of ``usage_entries`` while they come by."""
 
     def __init__(self) -> None:
-        self._sums = (0, 0, 0)
+        self._sums: tuple[int, ...] = (0, 0, 0)
         self._cost_complete = True
 
     def add(self, entry: UsageEntry) -> None:
@@ -340,6 +345,11 @@ def _check_names(given: Collection[str], place: str, names: Sequence[str]) -> No
     for name in names:
         if name not in given:
             raise SessionImportError(f"{prefix}{name} is missing from the document")
+    _check_known(given, place, names)
+
+
+def _check_known(given: Collection[str], place: str, names: Sequence[str]) -> None:
+    prefix = f"{place}." if place else ""
     for name in given:
         if name not in names:
             raise SessionImportError(f"{prefix}{name[:60]} of the document is not a field that is known here")

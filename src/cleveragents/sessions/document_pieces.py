@@ -9,13 +9,13 @@ from typing import Any
 
 from cleveragents.conversation.message import SessionMessage
 from cleveragents.conversation.usage import UsageEntry
-from cleveragents.errors import InvalidInputError, SessionExportError
+from cleveragents.errors import InvalidInputError, InvalidValueError, SessionExportError
 from cleveragents.sessions.document import CHECKSUM, KEYS, entry_document, head_of, message_document
 from cleveragents.sessions.session import SessionSummary
 from cleveragents.values.canonical import canonical_json
 
 LARGEST_VALUE = 256 * 2**20
-"""Characters of the longest message, or other value of a document but its lists, that is written and read."""
+"""Characters of the longest message that is written and read, and of all that is neither message nor usage entry."""
 
 BEFORE = frozenset(key for key in KEYS if key < "messages") - {CHECKSUM}
 """The keys that stand before the messages in the canonical form; between them and the ledger, its end, is the rest."""
@@ -59,27 +59,29 @@ def _members(head: Mapping[str, Any], keys: Iterable[str]) -> bytes:
     return canonical_json({key: head[key] for key in keys}).removesuffix(b"}")
 
 
-def document_pieces(session: PagedSession) -> Iterator[bytes]:
+def document_pieces(session: PagedSession, written: Callable[[], object]) -> Iterator[bytes]:
     """The content of the export file, as ``disk.export_file.export_bytes`` lays it out, a message or less at a time.
 
-    Raises SessionExportError for what no document can hold.
+    ``written`` is told of each message. Raises SessionExportError for what no document can hold.
     """
     try:
-        yield from _pieces(session)
+        yield from _pieces(session, written)
     except InvalidInputError as error:
         raise SessionExportError(f"session {session.summary.session_id} cannot be exported: {error}") from error
 
 
-def _pieces(session: PagedSession) -> Iterator[bytes]:
+def _pieces(session: PagedSession, written: Callable[[], object]) -> Iterator[bytes]:
     found = {each.name: getattr(session.summary, each.name) for each in fields(session.summary)}
     head = head_of(found, session.messages())
+    _laid_out(head, "", "what is neither message nor usage entry")
     digest = DocumentDigest(head)
     separator = "{"
     for key in KEYS:
         yield f'{separator}\n  "{key}": '.encode()
         separator = ","
         if key == "messages":
-            yield from _list_pieces(key, _counted(map(message_document, session.messages()), digest))
+            messages = _counted(map(message_document, session.messages()), digest, written)
+            yield from _list_pieces(key, messages)
         elif key == "usage_entries":
             yield from _list_pieces(key, map(entry_document, session.usage_entries()))
         elif key == CHECKSUM:
@@ -89,10 +91,13 @@ def _pieces(session: PagedSession) -> Iterator[bytes]:
             yield _laid_out(head[key], "  ", key)
 
 
-def _counted(messages: Iterable[dict[str, Any]], digest: DocumentDigest) -> Iterator[dict[str, Any]]:
+def _counted(
+    messages: Iterable[dict[str, Any]], digest: DocumentDigest, written: Callable[[], object]
+) -> Iterator[dict[str, Any]]:
     for message in messages:
         digest.add(canonical_json(message))
         yield message
+        written()
 
 
 def _list_pieces(name: str, items: Iterable[dict[str, Any]]) -> Iterator[bytes]:
@@ -105,5 +110,5 @@ def _list_pieces(name: str, items: Iterable[dict[str, Any]]) -> Iterator[bytes]:
 def _laid_out(value: Any, margin: str, place: str) -> bytes:
     text = json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False).replace("\n", f"\n{margin}")
     if len(text) > LARGEST_VALUE:
-        raise SessionExportError(f"{place} has more than {LARGEST_VALUE // 2**20} MiB, the most that is read back")
+        raise InvalidValueError(f"more than {LARGEST_VALUE:,} characters, which nobody would read back", place)
     return text.encode()

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from cleveragents.conversation.message import MessageRole, SessionMessage, stored_message
 from cleveragents.conversation.usage import UsageEntry
@@ -17,10 +17,12 @@ from cleveragents.disk.files import storage_errors
 from cleveragents.errors import SessionImportError
 from cleveragents.sessions.document import (
     CHECKSUM,
+    LISTS,
     Ledger,
     at,
     check_checksum,
     check_keys,
+    check_known,
     check_version,
     entry_of,
     head_fields,
@@ -38,6 +40,7 @@ from cleveragents.values.times import from_microseconds, microseconds
 
 _SMALL = 2**20
 """Bytes up to which a list is kept in memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Received:
@@ -94,14 +97,15 @@ class _Reading:
     def __init__(self, *, keep: bool) -> None:
         self._keep = keep
         self._head: dict[str, Any] = {}
-        self._lists: set[str] = set()
+        self._size = 0
+        self._lists: list[str] = []
         self._digest: DocumentDigest | None = None
         self._ledger = Ledger()
         self._count = 0
-        self._wrong: dict[str, SessionImportError] = {}
+        self._wrong: SessionImportError | None = None
         self._messages, self._canonical, self._entries = _Lines(), _Lines(), _Lines()
 
-    def __enter__(self) -> _Reading:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -111,30 +115,30 @@ class _Reading:
     def whole(self, pieces: Iterable[bytes]) -> Received:
         """The session, when all of ``pieces`` was read and found right."""
         with at(""):
-            for key, value in json_members(decoded(pieces), {"messages", "usage_entries"}, LARGEST_VALUE):
+            for key, value in json_members(decoded(pieces), set(LISTS), LARGEST_VALUE):
                 self._read(key, value)
         check_version(self._head.get("schema_version"))
         stated = self._head.get(CHECKSUM)
-        if isinstance(stated, str):
-            # Without one of the keys there is no saying what the checksum is of.
+        if stated is not None:
+            # With another key missing there is no saying what the checksum is of.
             check_keys([*self._head, *self._lists])
         check_checksum(stated, self._checksum)
-        for name in ("messages", "usage_entries"):
-            if name in self._wrong:
-                raise self._wrong[name]
+        if self._wrong is not None:
+            raise self._wrong
         return Received(self._session(), str(stated))
 
     def _read(self, key: str, value: Any) -> None:
-        if key == "messages":
-            self._lists.add(key)
-            self._read_messages(value)
-        elif key == "usage_entries":
-            self._lists.add(key)
-            self._read_entries(value)
-        else:
-            self._head[key] = json_value(value, key)
-            if key == "schema_version":
-                check_version(value)
+        if key in LISTS:
+            self._lists.append(key)
+            (self._read_messages if key == "messages" else self._read_entries)(value)
+            return
+        check_known([key])
+        self._head[key] = json_value(value, key)
+        self._size += len(dump_json(self._head[key]))
+        if self._size > LARGEST_VALUE:
+            raise SessionImportError(f"the document has more than {LARGEST_VALUE:,} characters besides its lists")
+        if key == "schema_version":
+            check_version(value)
 
     def _read_messages(self, messages: Iterator[Any]) -> None:
         self._digest = DocumentDigest(self._head) if self._head.keys() >= BEFORE else None
@@ -143,29 +147,28 @@ class _Reading:
             place = f"messages[{index}]"
             plain = plain_item(item, place)
             (self._canonical if self._digest is None else self._digest).add(canonical_json(plain))
-            with self._later("messages", place):
+            with self._later(place):
                 message = message_of(plain, place)
                 check_sequence(message, index)
                 if self._keep:
                     self._messages.add(_line(message))
-        self._count = index + 1
 
     def _read_entries(self, entries: Iterator[Any]) -> None:
         for index, item in enumerate(entries):
             place = f"usage_entries[{index}]"
             plain = plain_item(item, place)
             self._entries.add(canonical_json(plain))
-            with self._later("usage_entries", place):
+            with self._later(place):
                 self._ledger.add(entry_of(plain, place))
 
     @contextmanager
-    def _later(self, name: str, place: str) -> Iterator[None]:
+    def _later(self, place: str) -> Iterator[None]:
         """Keep what is wrong in a list for the end: that the document was changed is the better reason."""
         try:
             with at(place):
                 yield
         except SessionImportError as error:
-            self._wrong.setdefault(name, error)
+            self._wrong = self._wrong or error
 
     def _checksum(self) -> str:
         head = {key: value for key, value in self._head.items() if key != CHECKSUM}
@@ -199,5 +202,6 @@ def _line(message: SessionMessage) -> bytes:
 
 
 def _message(line: bytes) -> SessionMessage:
-    sequence, role, *rest, created_at = load_json(line)
-    return stored_message(sequence, MessageRole(role), *rest, from_microseconds(created_at))
+    sequence, role, content, tool_call_id, tool_calls, parts, agent, metadata, created_at = load_json(line)
+    role, created_at = MessageRole(role), from_microseconds(created_at)
+    return stored_message(sequence, role, content, tool_call_id, tool_calls, parts, agent, metadata, created_at)

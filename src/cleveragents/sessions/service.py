@@ -55,6 +55,10 @@ _AT_ONCE = 50
 _Kind = TypeVar("_Kind", Session, SessionSummary)
 
 
+def _untold() -> None:
+    """For those who don't want to be told."""
+
+
 class SessionService:
     """Stored sessions. Use it as a context manager, or call ``close``; it may be shared by threads.
 
@@ -317,12 +321,15 @@ class SessionService:
         """The session as a document that any program can read and verify."""
         return self.get(session_id).as_export_dict()
 
-    def export_pieces(self, session_id: str) -> Iterator[bytes]:
-        """The same document as the content of a file, in memory that does not grow with the session."""
+    def export_pieces(self, session_id: str, *, written: Callable[[], object] = _untold) -> Iterator[bytes]:
+        """The same document as the content of a file, in memory that does not grow with the session.
+
+        ``written`` is told of each message. Others may go on with the session meanwhile.
+        """
         from cleveragents.sessions.document_pieces import document_pieces
 
         with self._store.paged(parse_ulid(session_id)) as session:
-            yield from document_pieces(session)
+            yield from document_pieces(session, written)
 
     def import_(self, document: Mapping[str, Any] | str | bytes) -> Session:
         """Store the session of an export document, or of its JSON text, as a new session with a new id.

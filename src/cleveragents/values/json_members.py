@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import codecs
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
 from itertools import chain
 from typing import Any
 
@@ -15,7 +16,7 @@ _MAY_GO_ON = {"", *"0123456789.eE+-"}
 _END = b""
 
 
-def json_members(pieces: Iterable[str], streamed: Set[str], limit: int) -> Iterator[tuple[str, Any]]:
+def json_members(pieces: Iterable[str], streamed: AbstractSet[str], limit: int) -> Iterator[tuple[str, Any]]:
     """The keys and values of the JSON object whose text is ``pieces``, in their order.
 
     The value of a key in ``streamed`` is a list, given as an iterator over its items, to be used up before the next

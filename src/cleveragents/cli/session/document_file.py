@@ -8,19 +8,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
-import click
-
 from cleveragents.cli.kit.arguments import typed_text
 from cleveragents.errors import SessionImportError
 
 _BLOCK = 2**20
-
-max_size_option = click.option(
-    "--max-size",
-    type=click.IntRange(min=0),
-    metavar="BYTES",
-    help="Refuse a larger file; else one larger than the free space of the disk of temporary files.",
-)
 
 
 @contextmanager
@@ -62,8 +53,7 @@ def _pieces(source: BinaryIO, file: Path, max_size: int | None) -> Iterator[byte
             return
         size += len(piece)
         if size > limit:
-            what = "--max-size allows" if max_size is not None else "the disk of temporary files has room for"
-            raise SessionImportError(f"it is larger than {what} ({limit:,} bytes)")
+            raise SessionImportError(f"larger than {limit:,} bytes, the most that is read")
         yield piece
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,8 +34,8 @@ def export(sessions: SessionService, id_: str, output: Path | None, force: bool)
 
     session_id = sessions.find(id_)
     count = sessions.count(session_id)
-    with counting_bar(count, shown=count >= _MANY_MESSAGES) as done:
-        pieces = _counted(sessions.export_pieces(session_id), done)
+    with counting_bar("exporting", count, shown=count >= _MANY_MESSAGES) as done:
+        pieces = sessions.export_pieces(session_id, written=done)
         if output == Path("-"):
             for block in in_blocks(pieces):
                 show_bytes(block)
@@ -44,10 +43,3 @@ def export(sessions: SessionService, id_: str, output: Path | None, force: bool)
         path = Path(f"{session_id}.session.json") if output is None else output
         write_export_pieces(pieces, path, overwrite=force)
     show(str(path))
-
-
-def _counted(pieces: Iterable[bytes], done: Callable[[], None]) -> Iterator[bytes]:
-    """``pieces``, of which each message is one and the rest are few."""
-    for piece in pieces:
-        yield piece
-        done()

@@ -9,10 +9,11 @@ import click
 
 from cleveragents.cli.kit.arguments import typed_text
 from cleveragents.cli.kit.context_name import ContextName
+from cleveragents.cli.kit.options import max_size_option
 from cleveragents.cli.kit.output import warn
 from cleveragents.cli.kit.progress_bar import step_bar
 from cleveragents.cli.kit.sessions import pass_sessions
-from cleveragents.cli.session.document_file import max_size_option, opened
+from cleveragents.cli.session.document_file import opened
 from cleveragents.errors import SessionNotFoundError
 
 if TYPE_CHECKING:

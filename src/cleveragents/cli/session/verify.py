@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleveragents.cli.kit.options import format_option
+from cleveragents.cli.kit.options import format_option, max_size_option
 from cleveragents.cli.kit.output import show, show_json
 from cleveragents.cli.kit.session_id import SessionId
 from cleveragents.cli.kit.sessions import pass_sessions
-from cleveragents.cli.session.document_file import max_size_option, opened
+from cleveragents.cli.session.document_file import opened
 from cleveragents.errors import SessionNotFoundError
 
 if TYPE_CHECKING:
