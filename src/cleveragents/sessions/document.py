@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, replace
+from functools import cache
 from typing import Any, TypeVar
 
 from cleveragents.conversation.message import SessionMessage
@@ -330,6 +331,7 @@ def _mapping(value: Any, place: str) -> dict[str, Any]:
     return value
 
 
+@cache
 def _names(kind: type) -> list[str]:
     return [each.name for each in fields(kind) if each.init]
 
