@@ -95,8 +95,25 @@ def test_an_import_is_a_new_session_with_all_that_was_exported(run, talk, here, 
     assert made.created_at == original.created_at
 
 
+def test_a_document_whose_own_session_is_still_here_is_imported_only_when_again_is_asked_for(run, talk, here, store):
+    file = here / ok(run("export", talk)).strip()
+    store.append(talk, "user", "and one more")
+    for name in (file, "-"):
+        done = run("import", name, stdin=file.read_bytes()) if name == "-" else run("import", name)
+        line = one_line(done, 1)
+        assert f"session {talk}, which is still here" in line
+        assert "--again" in line
+    assert len(store.list()) == 1
+    copy = ok(run("import", file, "--again")).strip()
+    assert store.count(copy) == 5
+    store.delete(talk)
+    store.delete(copy)
+    assert store.count(ok(run("import", file)).strip()) == 5
+
+
 def test_the_same_document_is_imported_once_unless_again_is_asked_for(run, talk, here, store):
     file = here / ok(run("export", talk)).strip()
+    store.delete(talk)
     first = ok(run("import", file)).strip()
     indented = here / "indented.json"
     indented.write_text(json.dumps(json.loads(file.read_bytes()), indent=7, sort_keys=True), encoding="utf-8")
@@ -104,9 +121,21 @@ def test_the_same_document_is_imported_once_unless_again_is_asked_for(run, talk,
         line = one_line(run("import", again), 1)
         assert first in line
         assert "--again" in line
-    assert len(store.list()) == 2
+    assert len(store.list()) == 1
     assert ok(run("import", file, "--again")).strip() != first
-    assert len(store.list()) == 3
+    assert len(store.list()) == 2
+
+
+def test_a_file_of_more_than_the_wanted_size_is_refused_and_nothing_of_it_kept(run, talk, here, store):
+    file = ok(run("export", talk)).strip()
+    size = (here / file).stat().st_size
+    store.delete(talk)
+    for name in ("import", "verify"):
+        line = one_line(run(name, file, "--max-size", str(size - 1)), 5)
+        assert f"{file}: larger than {size - 1:,} bytes" in line
+    assert store.list() == []
+    ok(run("verify", file, "--max-size", str(size)))
+    ok(run("import", file, "--max-size", str(size)))
 
 
 def test_an_export_can_be_piped_into_an_import_of_another_database(run, talk, store, home, tmp_path):
@@ -157,7 +186,7 @@ def test_a_damaged_file_is_one_line_that_names_it_and_stores_nothing(run, talk, 
 
 def test_a_changed_copy_of_what_was_imported_is_told_to_be_changed(run, talk, here, store):
     file = here / ok(run("export", talk)).strip()
-    ok(run("import", file))
+    ok(run("import", file, "--again"))
     file.write_bytes(file.read_bytes().replace(b"sunny", b"rainy"))
     assert "checksum does not match" in one_line(run("import", file), 5)
 
@@ -188,7 +217,7 @@ def test_files_are_found_in_a_locale_that_is_not_utf_8(run, talk, here):
     ok(run("export", talk, "--output", "é.json", env=C_LOCALE))
     assert files(here) == ["é.json"]
     assert json.loads(ok(run("verify", "é.json", "--format", "json", env=C_LOCALE)))["file"] == "é.json"
-    ok(run("import", "é.json", env=C_LOCALE))
+    ok(run("import", "é.json", "--again", env=C_LOCALE))
 
 
 def test_verify_tells_of_damage_in_the_database(run, talk, home):
@@ -225,11 +254,11 @@ def test_long_exports_and_imports_show_how_far_they_are_on_a_terminal_only(run, 
     store.append_all(long, [MessageDraft("user", "x" * 400)] * 20_000)
     out, said = apart("export", long)
     assert out == f"{long}.session.json\n"
-    for step in ("reading messages", "computing the checksum", "writing", "100%"):
-        assert step in said
-    out, said = apart("import", f"{long}.session.json")
+    for shown in ("exporting", "20/20000", "10000/20000", "20000/20000"):
+        assert shown in said
+    out, said = apart("import", f"{long}.session.json", "--again")
     assert store.count(out.strip()) == 20_000
-    for step in ("reading", "verifying the checksum", "checking messages", "storing messages", "100%"):
+    for step in ("checking", "storing messages", "100%"):
         assert step in said
     assert apart("export", short)[1] == ""
     assert run("export", long, "--force").stderr == ""

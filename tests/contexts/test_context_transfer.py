@@ -173,9 +173,17 @@ def test_a_truncated_file_is_refused_wherever_it_ends(file, root):
 
 def test_a_file_that_the_disk_has_no_room_for_is_refused(file, root, monkeypatch):
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=file.stat().st_size - 1))
-    with pytest.raises(ContextImportError, match="larger than the disk has room for"):
+    with pytest.raises(ContextImportError, match="larger than"):
         ContextManager.import_from(file, "new", root)
     assert list_contexts(root) == ["talk"]
+
+
+def test_a_file_of_more_than_the_wanted_size_is_refused(file, root):
+    size = file.stat().st_size
+    with pytest.raises(ContextImportError, match=f"larger than {size - 1:,} bytes"):
+        ContextManager.import_from(file, "new", root, max_size=size - 1)
+    assert list_contexts(root) == ["talk"]
+    assert ContextManager.import_from(file, "new", root, max_size=size).name == "new"
 
 
 def test_the_order_of_keys_and_the_layout_do_not_matter_and_a_key_comes_once(file, context, root):

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from cleveragents import errors, open_sessions
 from cleveragents.sessions import document as transfer
+from cleveragents.sessions import received
 from cleveragents.values.canonical import canonical_json
-from cleveragents.values.json import IMPORT_LIMIT
 from support.everything import PLANS, fill
 from support.sessions import signed
 
@@ -49,6 +49,16 @@ def essence(document):
     kept = {key: value for key, value in document.items() if key not in changed}
     kept["metadata"] = {key: value for key, value in document["metadata"].items() if key != "imported_from"}
     return json.dumps(kept)
+
+
+def texts_of(document):
+    """The text of a document, with its keys in our order and in another one."""
+    return json.dumps(document), json.dumps(document, sort_keys=True)
+
+
+def forms(document):
+    """A document as a program has it, and as a file has it."""
+    return document, *texts_of(document)
 
 
 class TestRoundTrips:
@@ -210,8 +220,9 @@ class TestRefusals:
         ],
     )
     def test_c58_versions_are_told_apart(self, store, document, version, reason):
-        with pytest.raises(errors.SessionImportError, match=f"schema_version.*{reason}"):
-            store.import_(signed(document | {"schema_version": version}))
+        for form in forms(signed(document | {"schema_version": version})):
+            with pytest.raises(errors.SessionImportError, match=f"schema_version.*{reason}"):
+                store.import_(form)
 
     @pytest.mark.parametrize("source", ["", "[]", "null", '"text"', "{}", "{", b"\xff\xfe", "not json", 7, None, [1]])
     def test_what_is_no_document_is_refused(self, store, source):
@@ -234,27 +245,35 @@ class TestRefusals:
             with pytest.raises(errors.SessionImportError, match="nested deeper"):
                 store.import_(source)
 
-    def test_a_document_above_the_limit_is_refused_before_it_is_read(self, store, document, monkeypatch):
-        with pytest.raises(errors.SessionImportError, match="256 MiB"):
-            store.import_(b" " * (IMPORT_LIMIT + 1))
-        monkeypatch.setattr(transfer, "IMPORT_LIMIT", 1024 * 1024)
-        with pytest.raises(errors.SessionImportError, match="1 MiB"):
-            store.import_(document | {"metadata": {"long": "x" * 1024 * 1024}})
+    def test_many_values_below_the_limit_are_refused_together(self, store, document, monkeypatch):
+        monkeypatch.setattr(received, "LARGEST_VALUE", 20_000)
+        longer = document | {"metadata": {"long": "x" * 15_000}, "title": "x" * 15_000}
+        with pytest.raises(errors.SessionImportError, match="more than 20,000 characters besides its lists"):
+            store.import_(json.dumps(signed(longer)))
+
+    def test_a_key_that_comes_twice_is_refused(self, store, document):
+        text = json.dumps(document)
+        for twice in ('"title": "x", "title": ', '"messages": [], "title": '):
+            with pytest.raises(errors.SessionImportError, match="comes twice"):
+                store.import_(text.replace('"title": ', twice, 1))
 
     @pytest.mark.parametrize("stated", [None, "", 1, "sha256:", "md5:00"])
     def test_a_checksum_that_is_missing_or_wrong_is_refused(self, store, document, stated):
-        with pytest.raises(errors.SessionImportError, match="checksum"):
-            store.import_(document | {"checksum": stated})
+        for form in forms(document | {"checksum": stated}):
+            with pytest.raises(errors.SessionImportError, match="checksum"):
+                store.import_(form)
 
     @pytest.mark.parametrize("key", [*transfer.KEYS])
     def test_a_missing_field_is_named(self, store, document, key):
         rest = {name: value for name, value in document.items() if name != key}
-        with pytest.raises(errors.SessionImportError, match=key):
-            store.import_(rest if key == "checksum" else signed(rest))
+        for form in forms(rest if key == "checksum" else signed(rest)):
+            with pytest.raises(errors.SessionImportError, match=key):
+                store.import_(form)
 
     def test_an_unknown_field_is_named(self, store, document):
-        with pytest.raises(errors.SessionImportError, match="surprise"):
-            store.import_(signed(document | {"surprise": 1}))
+        for form in forms(signed(document | {"surprise": 1})):
+            with pytest.raises(errors.SessionImportError, match="surprise"):
+                store.import_(form)
 
     @pytest.mark.parametrize(
         ("place", "value", "named"),
@@ -271,7 +290,7 @@ class TestRefusals:
             (("messages", 1, "content"), ["a"], r"messages\[1\]\.content"),
             (("messages", 1, "metadata"), [], r"messages\[1\]\.metadata"),
             (("messages", 1, "created_at"), "", r"messages\[1\]: created_at"),
-            (("messages",), {}, "messages .*list"),
+            (("messages",), {}, "messages.*list"),
             (("token_usage", "input_tokens"), -1, "token_usage: input_tokens"),
             (("token_usage", "output_tokens"), 1.5, "token_usage: output_tokens"),
             (("token_usage", "input_tokens"), 5, "sum of its usage_entries"),
@@ -302,13 +321,15 @@ class TestRefusals:
         for key in path:
             target = target[key]
         target[last] = value
-        with pytest.raises(errors.SessionImportError, match=named):
-            store.import_(signed(document))
+        for form in forms(signed(document)):
+            with pytest.raises(errors.SessionImportError, match=named):
+                store.import_(form)
 
-    @pytest.mark.parametrize("form", [1767225600.5, 1767225600, "2026-01-01T00:00:00", "", "2026-01-01", "x", None, []])
-    def test_c41_a_time_in_another_form_is_named(self, store, document, form):
-        with pytest.raises(errors.SessionImportError, match="created_at"):
-            store.import_(signed(document | {"created_at": form}))
+    @pytest.mark.parametrize("time", [1767225600.5, 1767225600, "2026-01-01T00:00:00", "", "2026-01-01", "x", None, []])
+    def test_c41_a_time_in_another_form_is_named(self, store, document, time):
+        for form in forms(signed(document | {"created_at": time})):
+            with pytest.raises(errors.SessionImportError, match="created_at"):
+                store.import_(form)
 
 
 @pytest.mark.parametrize("form", ["2026-01-01T00:00:00Z", "2026-01-01T05:30:00+05:30", "2025-12-31T16:00:00.000-08:00"])

@@ -18,7 +18,7 @@ values = st.recursive(
 
 def members(text, size=3, limit=1000):
     pieces = [text[start : start + size] for start in range(0, len(text), size)]
-    return {key: list(value) if key == "items" else value for key, value in json_members(pieces, "items", limit)}
+    return {key: list(value) if key == "items" else value for key, value in json_members(pieces, {"items"}, limit)}
 
 
 @example({"a": 0}, [0.5, 1e-7, -1], 1, False)

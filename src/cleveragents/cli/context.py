@@ -14,7 +14,7 @@ from cleveragents.cli.kit.arguments import as_typed
 from cleveragents.cli.kit.command_group import CommandGroup
 from cleveragents.cli.kit.confirmation import confirm, yes_option
 from cleveragents.cli.kit.context_name import ContextName
-from cleveragents.cli.kit.options import export_options, format_option, last_option
+from cleveragents.cli.kit.options import export_options, format_option, last_option, max_size_option
 from cleveragents.cli.kit.output import for_stdout, say, show_bytes, show_json, warn
 from cleveragents.cli.kit.output import show as show_text
 from cleveragents.cli.kit.session_id import SessionId
@@ -227,7 +227,8 @@ def export(manager: ContextManager, output: Path | None, force: bool) -> None:
 @click.option("--from-session", "id_", type=SessionId(), metavar="ID", help="Import this session instead.")
 @click.option("--name", type=ContextName(), metavar="NAME", help="The name to import it under.")
 @click.option("--force", is_flag=True, help="Replace the context if it is there; it becomes exactly what is imported.")
-def import_(file: Path | None, id_: str | None, name: str | None, force: bool) -> None:
+@max_size_option
+def import_(file: Path | None, id_: str | None, name: str | None, force: bool, max_size: int | None) -> None:
     """Make a context of an exported FILE or of a session, under its old name or its id unless --name says another.
 
     '-' as the FILE is standard input. A file that is incomplete or was changed is refused.
@@ -238,7 +239,7 @@ def import_(file: Path | None, id_: str | None, name: str | None, force: bool) -
         if file != Path("-") and not file.exists():
             raise ContextNotFoundError(f"there is no file {str(file)!r} to import")
         source = sys.stdin.buffer if file == Path("-") else file
-        manager = ContextManager.import_from(source, name, replace=force, on_damage=warn)
+        manager = ContextManager.import_from(source, name, replace=force, on_damage=warn, max_size=max_size)
         imported = manager.name
     elif file is None and id_ is not None:
         imported = _from_session(id_, name, replace=force)

@@ -311,17 +311,19 @@ class ContextManager:
         replace: bool = False,
         *,
         on_damage: Callable[[str], object] | None = None,
+        max_size: int | None = None,
     ) -> ContextManager:
         """The context ``name``, else the one the file names, made of an export; with ``replace`` exactly that.
 
-        ``path`` is a file's, or what is open for reading bytes, such as standard input.
+        ``path`` is a file's, or what is open for reading bytes, such as standard input. At most ``max_size`` bytes
+        are read, without one what the disk has room for.
 
         Raises ContextImportError before anything is written when the file is not a whole and unchanged export,
         and ContextExistsError when the name is taken.
         """
         root = contexts_root() if root is None else Path(root)
         source = Path(path) if isinstance(path, str) else path
-        with transfer.imported(source, root) as (old_name, files):
+        with transfer.imported(source, root, max_size) as (old_name, files):
             return cls._make(files, old_name if name is None else name, root, on_damage, replace=replace)
 
     @classmethod

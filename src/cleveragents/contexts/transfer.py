@@ -7,7 +7,6 @@ Keys: ``format``, ``version``, ``name``, ``created_at``, ``state``, ``global_con
 
 from __future__ import annotations
 
-import codecs
 import hashlib
 import json
 import os
@@ -26,7 +25,7 @@ from cleveragents.disk.files import open_file, storage_errors
 from cleveragents.errors import ContextImportError, InvalidValueError
 from cleveragents.values.canonical import canonical_json
 from cleveragents.values.json import json_record
-from cleveragents.values.json_members import json_members
+from cleveragents.values.json_members import decoded, json_members
 from cleveragents.values.times import time_text
 
 Files = dict[str, bytes | Iterable[bytes]]
@@ -71,11 +70,11 @@ def export_pieces(name: str, state: ContextState, messages: Iterable[ContextMess
 
 
 @contextmanager
-def imported(source: Path | BinaryIO, folder: Path) -> Iterator[tuple[str, Files]]:
+def imported(source: Path | BinaryIO, folder: Path, max_size: int | None = None) -> Iterator[tuple[str, Files]]:
     """The name in an export, checked in full, and the files of a new context that holds what it does.
 
     ``source`` is a file or standard input, ``folder`` the one the context shall be in. Raises ContextImportError naming
-    what is wrong, or when there is more than the disk has room for.
+    what is wrong, or when there is more than ``max_size`` bytes, without one than the disk has room for.
     """
     what = str(source) if isinstance(source, Path) else "standard input"
     with ExitStack() as stack:
@@ -86,8 +85,9 @@ def imported(source: Path | BinaryIO, folder: Path) -> Iterator[tuple[str, Files
         lines = stack.enter_context(_kept_for(folder))
         there = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())
         try:
-            text = _text(source, what, shutil.disk_usage(there).free)
-            name, state = _Import(lines).read(json_members(text, "messages", MAX_LINE_BYTES))
+            free = shutil.disk_usage(there).free
+            text = decoded(_blocks(source, what, free if max_size is None else max_size))
+            name, state = _Import(lines).read(json_members(text, {"messages"}, MAX_LINE_BYTES))
         except InvalidValueError as error:
             raise ContextImportError(f"{what} is not an export of a context that can be imported: {error}") from None
         yield name, _new_files(state, _from_the_start(lines))
@@ -149,23 +149,18 @@ def _laid_out(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
 
 
-def _text(source: BinaryIO, what: str, limit: int) -> Iterator[str]:
-    """The text of an export, in pieces. Raises ContextImportError when there is more than ``limit``, in bytes."""
-    decoder, size = codecs.getincrementaldecoder("utf-8-sig")(), 0
+def _blocks(source: BinaryIO, what: str, limit: int) -> Iterator[bytes]:
+    """What is in ``source``, in pieces. Raises ContextImportError when there is more than ``limit``, in bytes."""
+    size = 0
     while True:
         with storage_errors(Path(what), "read"):
             piece = source.read(_BLOCK)
-        if not size and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
-            raise InvalidValueError("UTF-16 text; save it as UTF-8")
-        size += len(piece)
-        if size > limit:
-            raise ContextImportError(f"{what} is larger than the disk has room for ({limit:,} bytes)")
-        try:
-            yield decoder.decode(piece, final=not piece)
-        except UnicodeDecodeError as error:
-            raise InvalidValueError(f"not JSON: {error}") from None
         if not piece:
             return
+        size += len(piece)
+        if size > limit:
+            raise ContextImportError(f"{what} is larger than {limit:,} bytes, the most that is imported")
+        yield piece
 
 
 class _Digest:

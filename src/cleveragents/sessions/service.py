@@ -5,11 +5,11 @@ from __future__ import annotations
 import builtins
 import datetime as dt
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from types import EllipsisType, TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from cleveragents.conversation.message import MessageDraft, MessageRole, SessionMessage
 from cleveragents.conversation.reserved import CONFIG, CONFIG_DIGEST, IMPORTED_FROM, without_reserved
@@ -42,6 +42,9 @@ from cleveragents.values.merge import Removal, merged
 from cleveragents.values.text import optional_text
 from cleveragents.values.times import utc_now
 
+if TYPE_CHECKING:
+    from cleveragents.sessions.received import Received
+
 LAST = "last"
 """Means the session with the newest activity, where a person names one."""
 
@@ -49,11 +52,10 @@ _ALL = 2**63 - 1
 _CANDIDATES = 5
 _AT_ONCE = 50
 
-Step = Callable[[str], object]
-"""Told of each step of a long call when it begins."""
+_Kind = TypeVar("_Kind", Session, SessionSummary)
 
 
-def _untold(_what: str) -> None:
+def _untold() -> None:
     """For those who don't want to be told."""
 
 
@@ -315,44 +317,61 @@ class SessionService:
 
     # --- export and import ----------------------------------------------------------------------------
 
-    def export(self, session_id: str, *, step: Step = _untold) -> dict[str, Any]:
-        """The session as a document that any program can read and verify.
+    def export(self, session_id: str) -> dict[str, Any]:
+        """The session as a document that any program can read and verify."""
+        return self.get(session_id).as_export_dict()
 
-        ``step`` is told what is done next: each takes a similar time, and longer with the number of messages.
+    def export_pieces(self, session_id: str, *, written: Callable[[], object] = _untold) -> Iterator[bytes]:
+        """The same document as the content of a file, in memory that does not grow with the session.
+
+        ``written`` is told of each message. Others may go on with the session meanwhile.
         """
-        step("reading messages")
-        session = self.get(session_id)
-        step("computing the checksum")
-        return session.as_export_dict()
+        from cleveragents.sessions.document_pieces import document_pieces
 
-    def import_(self, document: Mapping[str, Any] | str | bytes, *, step: Step = _untold) -> Session:
+        with self._store.paged(parse_ulid(session_id)) as session:
+            yield from document_pieces(session, written)
+
+    def import_(self, document: Mapping[str, Any] | str | bytes) -> Session:
         """Store the session of an export document, or of its JSON text, as a new session with a new id.
 
         Where it came from is kept in ``metadata["imported_from"]``. Raises SessionImportError, and has stored
-        nothing then. ``step`` is as for ``export``.
+        nothing then.
         """
-        step("verifying the checksum")
+        if isinstance(document, str | bytes):
+            from cleveragents.sessions.received import received
+
+            text = document.encode("utf-8", "surrogatepass") if isinstance(document, str) else document
+            with received([text]) as whole:
+                return self.get(self.import_received(whole).session_id)
         read = read_document(document)
-        step("checking messages")
         original = Session.from_document(read)
-        step("storing messages")
-        origin = {
-            "session_id": original.session_id,
-            "checksum": read["checksum"],
-            "forked_from": original.forked_from,
-        }
-        return self.adopt(original, origin, read["checksum"])
+        return self.adopt(original, _origin(original, read["checksum"]), read["checksum"])
+
+    def import_received(self, document: Received) -> SessionSummary:
+        """As ``import_``, of a document that is ``received``, in memory that does not grow with it."""
+        original = document.session.summary
+        summary = self._adopted(original, _origin(original, document.checksum))
+        self._store.add_paged(replace(document.session, summary=summary), document.checksum)
+        return summary
 
     def adopt(self, original: Session, origin: Mapping[str, Any], checksum: str) -> Session:
         """Store a copy of a session that was read elsewhere, whole, under a new id.
 
         ``origin`` is kept in ``metadata["imported_from"]``; ``list(imported_checksum=checksum)`` finds it again.
+        """
+        session = self._adopted(original, origin)
+        self._store.add(session, imported_checksum=checksum)
+        return session
+
+    def _adopted(self, original: _Kind, origin: Mapping[str, Any]) -> _Kind:
+        """The copy of ``original`` that is stored here.
+
         Nothing in it may choose what runs here, or how far that goes unasked: its configuration file is kept with its
         origin, and its automation level is not. Times in the future are now.
         """
         now = self._now()
         metadata, ran = without_reserved(original.metadata, [CONFIG, CONFIG_DIGEST])
-        session = replace(
+        return replace(
             original,
             session_id=new_ulid(),
             automation_level=None,
@@ -361,18 +380,19 @@ class SessionService:
             created_at=min(original.created_at, now),
             updated_at=min(original.updated_at, now),
         )
-        self._store.add(session, imported_checksum=checksum)
-        return session
 
     def verify(self, session_id: str) -> str:
         """Hold all that is stored of the session to the rules; the checksum of its export document.
 
         Raises SessionDamagedError.
         """
+        from cleveragents.sessions.received import check_document
+
         try:
-            document = self.export(session_id)
-            Session.from_document(document)
+            return check_document(self.export_pieces(session_id))[1]
         except (SessionExportError, SessionImportError) as error:
             raise SessionDamagedError(f"session {session_id} is damaged: {error}") from error
-        found: str = document["checksum"]
-        return found
+
+
+def _origin(original: Session | SessionSummary, checksum: str) -> dict[str, Any]:
+    return {"session_id": original.session_id, "checksum": checksum, "forked_from": original.forked_from}

@@ -164,6 +164,12 @@ class Session:
         """Ids of the linked plans, in the order in which they were linked."""
         return plan_ids(self.linked_plans)
 
+    def as_summary(self, message_count: int) -> SessionSummary:
+        """The summary of a session with ``message_count`` messages that are not here, not stored yet."""
+        shared = {each.name for each in fields(SessionSummary)} & {each.name for each in fields(self)}
+        values = {name: getattr(self, name) for name in shared}
+        return SessionSummary(message_count=message_count, activity=0, **values)
+
     def as_export_dict(self) -> dict[str, Any]:
         """The export document, keys in their documented order, with its checksum.
 
@@ -256,12 +262,17 @@ def tag_list(tags: Iterable[str]) -> list[str]:
 def _in_order(messages: Iterable[SessionMessage]) -> list[SessionMessage]:
     ordered = list(messages)
     for expected, message in enumerate(ordered):
-        if message.sequence != expected:
-            raise SessionValidationError(
-                f"messages must be ordered by sequence, from 0 and without gaps: found {message.sequence} "
-                f"where {expected} belongs"
-            )
+        check_sequence(message, expected)
     return ordered
+
+
+def check_sequence(message: SessionMessage, expected: int) -> None:
+    """Raise SessionValidationError unless ``expected`` is the number of ``message``."""
+    if message.sequence != expected:
+        raise SessionValidationError(
+            f"messages must be ordered by sequence, from 0 and without gaps: found {message.sequence} "
+            f"where {expected} belongs"
+        )
 
 
 def _facts(session: Session | SessionSummary) -> dict[str, Any]:

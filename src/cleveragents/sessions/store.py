@@ -10,6 +10,7 @@ from typing import Protocol
 
 from cleveragents.conversation.message import MessageDraft, SessionMessage
 from cleveragents.conversation.usage import TokenUsage, UsageEntry
+from cleveragents.sessions.document_pieces import PagedSession
 from cleveragents.sessions.filter import SessionFilter
 from cleveragents.sessions.session import Session, SessionSummary
 from cleveragents.sessions.statistics import Count
@@ -29,6 +30,15 @@ class SessionStore(Protocol):
 
         It becomes the first of all lists; one that was imported, with the checksum of its document, takes the
         place that its ``updated_at`` gives it.
+        """
+
+    def add_paged(self, session: PagedSession, imported_checksum: str) -> None:
+        """Store a new session as ``add`` does one that was imported. Memory: independent of its length."""
+
+    def paged(self, session_id: str) -> AbstractContextManager[PagedSession]:
+        """The session as it was at one moment, to be read while the block lasts.
+
+        Reading it raises SessionDamagedError. Memory: independent of its length.
         """
 
     def get(self, session_id: str) -> Session:

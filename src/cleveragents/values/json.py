@@ -20,9 +20,6 @@ MAX_DEPTH = 200
 MAX_INTEGER_BITS = 14_283
 """Integers of up to 4,300 digits are kept: the longest that Python reads and writes as text by default."""
 
-IMPORT_LIMIT = 256 * 2**20
-"""Bytes of the largest export document that is read, of a context or a session."""
-
 
 def json_value(value: Any, path: str = "") -> Any:
     """``value`` as plain JSON data, copied; what cannot be kept is refused with its path.

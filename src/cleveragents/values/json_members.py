@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Iterable, Iterator
+from collections.abc import Set as AbstractSet
+from itertools import chain
 from typing import Any
 
 from cleveragents.errors import InvalidValueError
@@ -10,12 +13,13 @@ from cleveragents.values.json import scan_json
 
 _WHITE_SPACE = " \t\n\r"
 _MAY_GO_ON = {"", *"0123456789.eE+-"}
+_END = b""
 
 
-def json_members(pieces: Iterable[str], streamed: str, limit: int) -> Iterator[tuple[str, Any]]:
+def json_members(pieces: Iterable[str], streamed: AbstractSet[str], limit: int) -> Iterator[tuple[str, Any]]:
     """The keys and values of the JSON object whose text is ``pieces``, in their order.
 
-    The value of the key ``streamed`` is a list, given as an iterator over its items, to be used up before the next
+    The value of a key in ``streamed`` is a list, given as an iterator over its items, to be used up before the next
     member is asked for. No other value, and no item, may have more than ``limit`` characters. Raises InvalidValueError
     for text that is no JSON object, for a key that comes twice, and for what ``values.json.load_json`` refuses.
     """
@@ -33,12 +37,26 @@ def json_members(pieces: Iterable[str], streamed: str, limit: int) -> Iterator[t
             raise InvalidValueError(f"the key {key!r:.60} comes twice")
         seen.add(key)
         text.expect(":")
-        yield key, _items(text, key) if key == streamed else text.value()
+        yield key, _items(text, key) if key in streamed else text.value()
         more = text.goes_on("}")
     if not seen:
         text.skip()
     if text.next_character():
         raise InvalidValueError("not JSON: something follows its end")
+
+
+def decoded(pieces: Iterable[bytes]) -> Iterator[str]:
+    """The text of a JSON document that comes in pieces. Raises InvalidValueError for what is not UTF-8."""
+    decoder = codecs.getincrementaldecoder("utf-8-sig")()
+    begun = False
+    for piece in chain(pieces, [_END]):
+        if not begun and piece.startswith((b"\xff\xfe", b"\xfe\xff")):
+            raise InvalidValueError("UTF-16 text; save it as UTF-8")
+        begun = begun or bool(piece)
+        try:
+            yield decoder.decode(piece, final=piece == _END)
+        except UnicodeDecodeError as error:
+            raise InvalidValueError(f"not JSON: {error}") from None
 
 
 def _items(text: _Text, key: str) -> Iterator[Any]:

@@ -21,6 +21,13 @@ format_option = click.option(
 
 last_option = click.option("--last", type=click.IntRange(min=0), metavar="N", help="Only the last N messages.")
 
+max_size_option = click.option(
+    "--max-size",
+    type=click.IntRange(min=0),
+    metavar="BYTES",
+    help="Refuse a file of more bytes; without it, of more than the disk has room for.",
+)
+
 _output_option = click.option(
     "--output", type=click.Path(path_type=Path, allow_dash=True), help="The file to write, '-' for standard output."
 )

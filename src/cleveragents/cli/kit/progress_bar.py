@@ -8,14 +8,19 @@ from contextlib import contextmanager
 
 import click
 
+_DRAWN = 1000
+"""Times at most that a bar is drawn."""
+
 
 @contextmanager
-def counting_bar(length: int, *, shown: bool) -> Iterator[Callable[[], None]]:
-    """A function to be called when each of ``length`` things is done."""
+def counting_bar(what: str, length: int, *, shown: bool) -> Iterator[Callable[[], None]]:
+    """A function to be called when each of the ``length`` things of ``what`` is done."""
     if not shown or not sys.stderr.isatty():
         yield lambda: None
         return
-    with click.progressbar(length=length, file=sys.stderr, show_pos=True) as bar:
+    # To draw it for each of a million takes longer than what is done.
+    steps = max(1, length // _DRAWN)
+    with click.progressbar(length=length, label=what, file=sys.stderr, show_pos=True, update_min_steps=steps) as bar:
         yield lambda: bar.update(1)
 
 

@@ -86,7 +86,7 @@ def run_batch(
             file = stack.enter_context(result_file(output.path, resume=output.resume))
             todo = _prepare(file, output, prompts, tally)
         # Between results on the same terminal a bar would be in the way.
-        bar = counting_bar(len(todo), shown=file is not None or not sys.stdout.isatty())
+        bar = counting_bar("", len(todo), shown=file is not None or not sys.stdout.isatty())
         advance = stack.enter_context(bar)
 
         def listener(line: int) -> Listener:

@@ -9,7 +9,7 @@ import click
 
 from cleveragents.cli.kit.options import export_options
 from cleveragents.cli.kit.output import show, show_bytes
-from cleveragents.cli.kit.progress_bar import step_bar
+from cleveragents.cli.kit.progress_bar import counting_bar
 from cleveragents.cli.kit.session_id import id_argument
 from cleveragents.cli.kit.sessions import pass_sessions
 
@@ -29,15 +29,17 @@ def export(sessions: SessionService, id_: str, output: Path | None, force: bool)
 
     The file is <id>.session.json unless --output says else.
     """
-    from cleveragents.disk.export_file import export_bytes, write_export
+    from cleveragents.disk.export_file import write_export_pieces
+    from cleveragents.disk.files import in_blocks
 
     session_id = sessions.find(id_)
-    path = Path(f"{session_id}.session.json") if output is None else output
-    with step_bar("exporting", 3, shown=sessions.count(session_id) >= _MANY_MESSAGES) as step:
-        document = sessions.export(session_id, step=step)
-        step("writing")
-        if path == Path("-"):
-            show_bytes(export_bytes(document))
+    count = sessions.count(session_id)
+    with counting_bar("exporting", count, shown=count >= _MANY_MESSAGES) as done:
+        pieces = sessions.export_pieces(session_id, written=done)
+        if output == Path("-"):
+            for block in in_blocks(pieces):
+                show_bytes(block)
             return
-        write_export(document, path, overwrite=force)
+        path = Path(f"{session_id}.session.json") if output is None else output
+        write_export_pieces(pieces, path, overwrite=force)
     show(str(path))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cleveragents.cli.kit.options import format_option
+from cleveragents.cli.kit.options import format_option, max_size_option
 from cleveragents.cli.kit.output import show, show_json
 from cleveragents.cli.kit.session_id import SessionId
 from cleveragents.cli.kit.sessions import pass_sessions
-from cleveragents.cli.session.document_file import naming, read
+from cleveragents.cli.session.document_file import opened
 from cleveragents.errors import SessionNotFoundError
 
 if TYPE_CHECKING:
@@ -21,15 +21,16 @@ if TYPE_CHECKING:
 
 @click.command(epilog="Example: cleveragents session verify holidays.json")
 @click.argument("what", metavar="ID|FILE", type=SessionId())
+@max_size_option
 @format_option
-def verify(what: str, format_: str) -> None:
+def verify(what: str, max_size: int | None, format_: str) -> None:
     """Check a stored session, or an exported file: its checksum, and every field.
 
     What names a file that is there is taken for a file. Damage, or a wrong checksum, ends with exit code 5.
     """
     file = Path(os.fsdecode(what.encode("utf-8", "surrogateescape")))  # typed_text, undone
     if file.is_file():
-        found = _whole_file(file, what)
+        found = _whole_file(file, what, max_size)
     elif any(character in what for character in "./\\"):
         raise SessionNotFoundError(f"there is no file {what!r} to verify")
     else:
@@ -40,14 +41,12 @@ def verify(what: str, format_: str) -> None:
         show_json(found)
 
 
-def _whole_file(file: Path, name: str) -> dict[str, Any]:
-    from cleveragents.sessions.document import read_document
-    from cleveragents.sessions.session import Session
+def _whole_file(file: Path, name: str, max_size: int | None) -> dict[str, Any]:
+    from cleveragents.sessions.received import check_document
 
-    with naming(file):
-        document = read_document(read(file))
-        session = Session.from_document(document)
-    return _facts(name, session.session_id, session.message_count, document["checksum"])
+    with opened(file, max_size) as pieces:
+        summary, checksum = check_document(pieces)
+    return _facts(name, summary.session_id, summary.message_count, checksum)
 
 
 @pass_sessions

@@ -108,6 +108,13 @@ FROM usage_entries
 WHERE session_id = :session_id
 ORDER BY key
 
+-- name: usage_page
+SELECT key, input_tokens, output_tokens, cost_nano, llm, created_at
+FROM usage_entries
+WHERE session_id = :session_id AND key > :after
+ORDER BY key
+LIMIT :limit
+
 -- name: change
 UPDATE sessions
 SET

@@ -101,7 +101,7 @@ def read_messages(rows: Rows) -> list[SessionMessage]:
     ]
 
 
-def session_row(session: Session, imported_checksum: str | None, activity: int) -> Parameters:
+def session_row(session: Session | SessionSummary, imported_checksum: str | None, activity: int) -> Parameters:
     """The row of a session."""
     return {
         "id": session.session_id,

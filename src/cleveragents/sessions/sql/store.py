@@ -5,9 +5,10 @@ from __future__ import annotations
 import datetime as dt
 import threading
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
+from itertools import islice
 
 from cleveragents.conversation.message import MessageDraft, SessionMessage
 from cleveragents.conversation.usage import TokenUsage, UsageEntry
@@ -18,16 +19,20 @@ from cleveragents.errors import (
     SessionDamagedError,
     SessionNotFoundError,
 )
+from cleveragents.sessions.document_pieces import PagedSession
 from cleveragents.sessions.filter import SessionFilter
 from cleveragents.sessions.linked_plan import LinkedPlan
 from cleveragents.sessions.session import Session, SessionSummary
 from cleveragents.sessions.sql import rows
-from cleveragents.sessions.sql.database import Database, Rows, Transaction
+from cleveragents.sessions.sql.database import Database, Parameters, Rows, Transaction
 from cleveragents.sessions.statistics import Count
 from cleveragents.values.times import microseconds
 
 LARGEST = 2**63 - 1
 """The largest integer of both databases."""
+
+_PAGE = 100
+"""Rows of a long session that are held at once: few, since a message may be long."""
 
 
 class SqlSessionStore:
@@ -38,24 +43,70 @@ class SqlSessionStore:
         self._turns: dict[str, int] = {}  # the numbers of those that are held here
 
     def add(self, session: Session, *, imported_checksum: str | None = None) -> None:
+        with self._database.writing() as db:
+            self._add(db, session, imported_checksum, session.messages, session.usage_entries)
+
+    def add_paged(self, session: PagedSession, imported_checksum: str) -> None:
+        with self._database.writing() as db:
+            self._add(db, session.summary, imported_checksum, session.messages(), session.usage_entries())
+
+    def _add(
+        self,
+        db: Transaction,
+        session: Session | SessionSummary,
+        imported_checksum: str | None,
+        messages: Iterable[SessionMessage],
+        usage_entries: Iterable[UsageEntry],
+    ) -> None:
         sql = self._database.statements
         session_id = session.session_id
-        with self._database.writing() as db:
-            activity = microseconds(session.updated_at)
-            if imported_checksum is None:
-                with self._whole():
-                    activity = max(activity, db.rows(sql["newest_activity"], {})[0]["activity"] + 1)
-            db.rows(sql["add_session"], rows.session_row(session, imported_checksum, activity))
-            db.many(
-                sql["add_message"],
-                [
-                    rows.message_row(session_id, message.sequence, message, microseconds(message.created_at))
-                    for message in session.messages
-                ],
+        activity = microseconds(session.updated_at)
+        if imported_checksum is None:
+            with self._whole():
+                activity = max(activity, db.rows(sql["newest_activity"], {})[0]["activity"] + 1)
+        db.rows(sql["add_session"], rows.session_row(session, imported_checksum, activity))
+        added = (
+            rows.message_row(session_id, message.sequence, message, microseconds(message.created_at))
+            for message in messages
+        )
+        _add_in_pages(db, sql["add_message"], added)
+        _add_in_pages(db, sql["add_usage"], (rows.usage_row(session_id, entry) for entry in usage_entries))
+        self._add_plans(db, session_id, session.linked_plans)
+        self._add_tags(db, session_id, session.tags)
+
+    @contextmanager
+    def paged(self, session_id: str) -> Iterator[PagedSession]:
+        with self._database.reading() as db:
+            with self._readable(session_id):
+                summary = self._summary(db, "summary", session_id)
+            yield PagedSession(
+                summary, lambda: self._message_pages(db, summary), lambda: self._usage_pages(db, session_id)
             )
-            db.many(sql["add_usage"], [rows.usage_row(session_id, entry) for entry in session.usage_entries])
-            self._add_plans(db, session_id, session.linked_plans)
-            self._add_tags(db, session_id, session.tags)
+
+    def _message_pages(self, db: Transaction, summary: SessionSummary) -> Iterator[SessionMessage]:
+        """All messages, a page at a time; past the last page as well, where a damaged database may have some."""
+        session_id, count = summary.session_id, summary.message_count
+        for start in range(0, count + 1, _PAGE):
+            stop = start + _PAGE if start + _PAGE <= count else LARGEST
+            span = {"session_id": session_id, "start": start, "stop": stop}
+            with self._readable(session_id):
+                page = rows.read_messages(db.rows(self._database.statements["messages"], span))
+                found = [message.sequence for message in page]
+                if found != list(range(start, min(start + _PAGE, count))):
+                    raise ValueError(f"of messages {start} to {min(start + _PAGE, count) - 1} some are missing")
+            yield from page
+
+    def _usage_pages(self, db: Transaction, session_id: str) -> Iterator[UsageEntry]:
+        last = 0
+        while True:
+            after = {"session_id": session_id, "after": last, "limit": _PAGE}
+            found = db.rows(self._database.statements["usage_page"], after)
+            with self._readable(session_id):
+                page = [rows.read_usage(row) for row in found]
+            yield from page
+            if len(found) < _PAGE:
+                return
+            last = found[-1]["key"]
 
     def get(self, session_id: str) -> Session:
         sql = self._database.statements
@@ -270,6 +321,11 @@ def _damage(where: str) -> Iterator[None]:
         yield
     except (InvalidInputError, AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise SessionDamagedError(f"{where} is damaged: {error}; nothing was changed") from error
+
+
+def _add_in_pages(db: Transaction, sql: str, added: Iterator[Parameters]) -> None:
+    while page := list(islice(added, _PAGE)):
+        db.many(sql, page)
 
 
 def _not_found(session_id: str) -> SessionNotFoundError:
