@@ -56,3 +56,9 @@ def test_how_much_fits_into_a_request(prices):
     assert turn_tokens("openai:known") == 37_500
     assert turn_tokens("openai:acme-9") == ROOMY_LIMIT * 3 // 4
     assert turn_tokens("local") == 6144
+
+
+@pytest.mark.parametrize(("asked", "answered"), [(10**30, 5), (5, -1)])
+def test_usage_that_cannot_be_is_unknown(prices, asked, answered):
+    reported = RequestUsage(input_tokens=asked, output_tokens=answered)
+    assert request_usage("openai:known", reported) == Usage(requests=1, llm="openai:known", cost=None)

@@ -28,7 +28,7 @@ def test_status_tells_what_there_is_and_makes_nothing(home):
     assert facts["schema"] == facts["expected_schema"]
     assert facts["size_bytes"] > 0
     assert facts["database"] == str(home / "cleveragents.db")
-    assert "schema: 0003" in command("db", "status", home=home).stdout
+    assert "schema: 0004" in command("db", "status", home=home).stdout
 
 
 def test_looking_at_the_database_loads_nothing_heavy(home):

@@ -91,3 +91,20 @@ def test_c85_limits_of_zero_and_beyond_the_end(run_session, talk):
         one_line(run_session(name, talk, option, "ten"), 2)
         assert ok(run_session(name, talk, option, "0", "--format", "jsonl")) == ""
         assert len(ok(run_session(name, talk, option, str(10**9), "--format", "jsonl")).splitlines()) == 5
+
+
+def test_a_session_without_a_title_shows_its_first_words(run_session, store):
+    untitled, titled = store.create().session_id, store.create(title="Mine").session_id
+    store.append(untitled, "assistant", "Hello")
+    for session_id in (untitled, titled):
+        store.append(session_id, "user", f"When does\n{'the train ' * 20}leave?\x07")
+        store.append(session_id, "user", "And from where?")
+    table = ok(run_session("list"))
+    assert '"When does the train' in table
+    assert "Mine" in table
+    found = {row["session_id"]: row for row in json.loads(ok(run_session("list", "--format", "json")))}
+    assert found[untitled]["title"] is None
+    assert found[untitled]["first_words"] == f"When does {'the train ' * 20}"[:79] + "…"
+    copy = store.import_(store.export(untitled)).session_id
+    assert "first_words" not in store.export(copy)
+    assert store.summary(copy).first_words == found[untitled]["first_words"]

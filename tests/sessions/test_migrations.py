@@ -19,6 +19,7 @@ from cleveragents.sessions.open import open_database
 from cleveragents.sessions.sql.migrate import CURRENT, Schema
 from cleveragents.sessions.sql.store import SqlSessionStore
 from cleveragents.sessions.sql.tables import metadata as declared
+from cleveragents.values.text import first_words
 from support.frozen import CHECKSUMS, freeze_first, run_script
 
 ROOT = Path(__file__).parents[2]
@@ -31,7 +32,7 @@ import sqlalchemy as sa
 from alembic import op
 
 revision = "9999"
-down_revision = "0003"
+down_revision = "0004"
 
 
 def upgrade() -> None:
@@ -203,7 +204,7 @@ class TestUpgrading:
             sessions.create()
             assert len(sessions.list()) == 1
 
-    @pytest.mark.parametrize("revision", ["0004", "9998"])
+    @pytest.mark.parametrize("revision", ["0005", "9998"])
     def test_a_newer_database_is_refused_in_one_sentence_and_left_as_it_is(self, frozen_url, revision):
         with sessions_of(frozen_url) as sessions:
             sessions.list()
@@ -219,6 +220,13 @@ class TestUpgrading:
         run_script(frozen_url, "UPDATE alembic_version SET version_num = 'a1b2c3'")
         with sessions_of(frozen_url) as sessions, pytest.raises(errors.SessionSchemaError, match="another program"):
             sessions.list()
+
+    def test_old_sessions_get_their_first_words(self, frozen_url):
+        with sessions_of(frozen_url) as sessions:
+            for summary in sessions.list():
+                messages = sessions.messages(summary.session_id)
+                asked = [each.content for each in messages if each.role == "user" and each.content]
+                assert summary.first_words == (first_words(asked[0]) if asked else None)
 
 
 class TestInterruption:

@@ -19,7 +19,7 @@ from cleveragents import (
     TokenUsage,
     errors,
 )
-from cleveragents.conversation.usage import MAX_COUNT, UsageEntry, dollars, money_text, parse_money
+from cleveragents.conversation.usage import MAX_COUNT, NANO, UsageEntry, dollars, money_text, parse_money
 
 ID = "01KB1A2B3C4D5E6F7G8H9JKMNP"
 PLAN = "01BX5ZZKBKACTAV9WEVGEMMVRZ"
@@ -268,9 +268,11 @@ class TestMoney:
         with pytest.raises(errors.SessionValidationError, match="output_tokens"):
             UsageEntry(0, count, None)
 
-    def test_a_total_that_no_database_holds_is_refused(self):
-        with pytest.raises(errors.SessionValidationError, match="input_tokens"):
-            TokenUsage(MAX_COUNT).plus(UsageEntry(1, 0, None))
+    def test_a_total_ends_at_what_both_databases_hold(self):
+        most = MAX_COUNT // NANO
+        total = TokenUsage(MAX_COUNT, 1, most).plus(UsageEntry(1, 2, 5))
+        assert (total.input_tokens, total.output_tokens, total.estimated_cost) == (MAX_COUNT, 3, most)
+        assert not total.cost_complete
 
     @given(st.integers(0, MAX_COUNT // 2))
     def test_nano_dollars_survive_as_text_and_as_amount(self, nano):

@@ -129,6 +129,7 @@ def test_no_statement_reads_a_whole_table(full):
         "count": 1,
         "now": 1,
         "turn_number": 0,
+        "first_words": "x",
         "start": 100,
         "stop": 110,
         "limit": 20,

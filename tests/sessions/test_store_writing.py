@@ -177,7 +177,7 @@ class TestChanging:
         session_id = sessions.create().session_id
         sessions.add_usage(session_id, 2**63 - 1, 0, 1)
         before = sessions.get(session_id)
-        for usage in ((1, 0, 0), (-1, 0, 0), (0, 0, float("nan")), (0, 0, 10**12)):
+        for usage in ((2**63, 0, 0), (-1, 0, 0), (0, 0, float("nan")), (0, 0, 10**12)):
             with pytest.raises(errors.SessionValidationError):
                 sessions.add_usage(session_id, *usage)
         assert sessions.get(session_id) == before

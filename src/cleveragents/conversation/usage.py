@@ -19,6 +19,8 @@ NANO = 1_000_000_000
 MAX_COUNT = 2**63 - 1
 """The largest total of tokens or nano-dollars that both databases hold."""
 
+_MOST_NANO = MAX_COUNT // NANO * NANO
+
 _MONEY = re.compile(r"[0-9]{1,10}(\.[0-9]{1,9})?")
 
 Cost = float | int | decimal.Decimal
@@ -47,12 +49,13 @@ class TokenUsage:
         object.__setattr__(self, "cost_complete", bool(self.cost_complete))
 
     def plus(self, entry: UsageEntry) -> TokenUsage:
-        """The totals with one more entry of the ledger in them."""
+        """The totals with one more entry of the ledger in them; they end at what both databases hold."""
+        nano = self.nano_dollars + (entry.nano_dollars or 0)
         return TokenUsage(
-            self.input_tokens + entry.input_tokens,
-            self.output_tokens + entry.output_tokens,
-            dollars(self.nano_dollars + (entry.nano_dollars or 0)),
-            self.cost_complete and entry.nano_dollars is not None,
+            min(self.input_tokens + entry.input_tokens, MAX_COUNT),
+            min(self.output_tokens + entry.output_tokens, MAX_COUNT),
+            dollars(min(nano, _MOST_NANO)),
+            self.cost_complete and entry.nano_dollars is not None and nano <= _MOST_NANO,
         )
 
 

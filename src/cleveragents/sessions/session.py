@@ -36,6 +36,7 @@ class SessionSummary:
     """All of a stored session but its messages and its ledger.
 
     ``activity`` orders sessions by their last change across processes and hosts, whatever their clocks say.
+    ``first_words`` is the beginning of the user's first message, for lists; exports do not have it.
     """
 
     session_id: str
@@ -52,6 +53,7 @@ class SessionSummary:
     created_at: dt.datetime
     updated_at: dt.datetime
     activity: int
+    first_words: str | None = None
 
     @property
     def linked_plan_ids(self) -> list[str]:
@@ -65,7 +67,7 @@ class SessionSummary:
 
     def as_cli_dict(self) -> dict[str, Any]:
         """What commands show, as JSON data."""
-        return _facts(self)
+        return _facts(self) | {"first_words": self.first_words}
 
     def with_usage(self, entry: UsageEntry) -> SessionSummary:
         """This summary with one more entry of the ledger in its totals."""

@@ -20,6 +20,8 @@ def clean_text(text: str) -> str:
     return text
 
 
+_FIRST_WORDS, _LOOKED_AT = 80, 400
+
 # C0 but tab and newline, DEL, C1.
 _CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f"
 _CONTROL = re.compile(f"[{_CONTROLS}]")
@@ -50,6 +52,12 @@ def terminal_text(text: str, *, from_right: bool = False) -> str:
 def _escape(character: str) -> str:
     code = ord(character)
     return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"  # noqa: PLR2004 - the width of the escape
+
+
+def first_words(text: str) -> str | None:
+    """The beginning of ``text`` in one line of at most 80 characters; None where there is nothing to read."""
+    line = " ".join(_CONTROL.sub(" ", text[:_LOOKED_AT]).split())
+    return (line if len(line) <= _FIRST_WORDS else f"{line[: _FIRST_WORDS - 1]}…") or None
 
 
 # Everything that str.splitlines takes for the end of a line, where more than such ends follow.

@@ -6,6 +6,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING
 
+from cleveragents.agents.llm.chat_chunks import MAX_TOKENS
 from cleveragents.agents.llm.local import is_local
 from cleveragents.conversation.usage import Usage
 
@@ -17,8 +18,11 @@ def request_usage(llm: str, reported: RequestUsage) -> Usage:
     """What one request used and cost.
 
     Prices depend on the size of a request, so each is priced by itself. Some servers count cached tokens as part
-    of the input and some beside it: here they are part of it.
+    of the input and some beside it: here they are part of it. What cannot be is not known.
     """
+    counts = (reported.input_tokens, reported.output_tokens, reported.cache_read_tokens, reported.cache_write_tokens)
+    if not all(isinstance(count, int) and 0 <= count <= MAX_TOKENS for count in counts):
+        return unknown_usage(llm, 1)
     cached = reported.cache_read_tokens + reported.cache_write_tokens
     if cached > reported.input_tokens:
         reported = replace(reported, input_tokens=reported.input_tokens + cached)

@@ -98,7 +98,8 @@ def list_(
 
 
 def _row(summary: SessionSummary) -> dict[str, Any]:
-    title = summary.title or ""
+    # In quotes, since nobody has given it this title.
+    title = summary.title or (f'"{summary.first_words}"' if summary.first_words else "")
     return {
         "id": summary.session_id,
         "updated": f"{summary.updated_at:%Y-%m-%d %H:%M:%S}",

@@ -42,7 +42,7 @@ class Schema:
         return False
 
 
-CURRENT = Schema(Path(__file__).with_name("migrations"), "0003")
+CURRENT = Schema(Path(__file__).with_name("migrations"), "0004")
 FIRST = "0001"
 VERSION_TABLE = "cleveragents_version"
 OLD_VERSION_TABLE = "alembic_version"

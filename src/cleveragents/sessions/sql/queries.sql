@@ -23,6 +23,7 @@ activity = (
 UPDATE sessions
 SET
     message_count = message_count + :count,
+    first_words = coalesce(first_words, CAST(:first_words AS TEXT)),
     {set_changed}
 WHERE id = :session_id AND (:turn_number = 0 OR turn_number = :turn_number)
 RETURNING message_count
@@ -71,7 +72,7 @@ WHERE id = :session_id
 
 -- part: summary_columns
 id, namespace, actor_name, title, automation_level, message_count, input_tokens, output_tokens, cost_nano,
-cost_complete, forked_from, metadata, created_at, updated_at, activity
+cost_complete, forked_from, metadata, created_at, updated_at, activity, first_words
 
 -- part: summary_of_session
 SELECT {summary_columns}
@@ -158,6 +159,11 @@ VALUES (
     :id, :namespace, :actor_name, :title, :automation_level, :forked_from, :imported_checksum, :metadata, :message_count,
     :input_tokens, :output_tokens, :cost_nano, :cost_complete, :created_at, :updated_at, :activity
 )
+
+-- name: set_first_words
+UPDATE sessions
+SET first_words = :first_words
+WHERE id = :session_id
 
 -- name: add_plan
 INSERT INTO linked_plans (session_id, plan_id, ordinal, phase, state)

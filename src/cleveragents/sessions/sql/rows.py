@@ -14,6 +14,7 @@ from cleveragents.sessions.session import AutomationLevel, Session, SessionSumma
 from cleveragents.sessions.sql.database import Parameters, Rows
 from cleveragents.sessions.statistics import Count, Tally
 from cleveragents.values.json import dump_json, load_json
+from cleveragents.values.text import first_words
 from cleveragents.values.times import from_microseconds, microseconds
 
 # PostgreSQL has no NUL in text, so on both databases NUL is kept as this character and "0", and the character
@@ -117,6 +118,11 @@ def session_row(session: Session | SessionSummary, imported_checksum: str | None
     }
 
 
+def words_of_user(message: MessageDraft | SessionMessage) -> str | None:
+    """The beginning of ``message``, if it is the user's."""
+    return to_text(first_words(message.content)) if message.role == "user" and message.content else None
+
+
 def changeable(session: Session | SessionSummary) -> dict[str, Any]:
     """The columns that can change after a session was made, but for those that every change sets."""
     return {
@@ -150,6 +156,7 @@ def read_summary(row: Row, plans: Sequence[LinkedPlan], tags: Sequence[str]) -> 
         created_at=from_microseconds(row["created_at"]),
         updated_at=from_microseconds(row["updated_at"]),
         activity=whole_number(row["activity"]),
+        first_words=_text_or_none(row["first_words"]),
     )
 
 

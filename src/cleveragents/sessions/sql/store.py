@@ -65,11 +65,17 @@ class SqlSessionStore:
             with self._whole():
                 activity = max(activity, db.rows(sql["newest_activity"], {})[0]["activity"] + 1)
         db.rows(sql["add_session"], rows.session_row(session, imported_checksum, activity))
-        added = (
-            rows.message_row(session_id, message.sequence, message, microseconds(message.created_at))
-            for message in messages
-        )
-        _add_in_pages(db, sql["add_message"], added)
+        words: list[str] = []
+
+        def added() -> Iterator[Parameters]:
+            for message in messages:
+                if not words and (first := rows.words_of_user(message)):
+                    words.append(first)
+                yield rows.message_row(session_id, message.sequence, message, microseconds(message.created_at))
+
+        _add_in_pages(db, sql["add_message"], added())
+        if words:
+            db.rows(sql["set_first_words"], {"session_id": session_id, "first_words": words[0]})
         _add_in_pages(db, sql["add_usage"], (rows.usage_row(session_id, entry) for entry in usage_entries))
         self._add_plans(db, session_id, session.linked_plans)
         self._add_tags(db, session_id, session.tags)
@@ -191,7 +197,8 @@ class SqlSessionStore:
         sql = self._database.statements
         time = microseconds(now)
         with self._database.writing() as db:
-            wanted = {"session_id": session_id, "count": len(drafts), "now": time}
+            words = next(filter(None, map(rows.words_of_user, drafts)), None)
+            wanted = {"session_id": session_id, "count": len(drafts), "now": time, "first_words": words}
             taken = db.rows(sql["take_numbers"], wanted | {"turn_number": self._turns.get(session_id, 0)})
             if not taken:
                 raise self._lost_turn(db, session_id)

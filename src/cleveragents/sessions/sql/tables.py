@@ -63,6 +63,8 @@ sessions = Table(
     Column("activity", WHOLE, nullable=False),
     # Raised when a turn begins: a turn that knows a smaller one has lost the session to another, and stores no more.
     Column("turn_number", WHOLE, nullable=False, server_default="0"),
+    # The beginning of the user's first message, which a list shows of a session without a title.
+    Column("first_words", Text),
     CheckConstraint("message_count >= 0", name="message_count"),
     CheckConstraint("input_tokens >= 0 AND output_tokens >= 0 AND cost_nano >= 0", name="usage"),
     CheckConstraint("cost_complete IN (0, 1)", name="cost_complete"),
