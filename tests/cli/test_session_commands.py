@@ -2,13 +2,14 @@
 
 import json
 import re
+import sqlite3
 import subprocess
 
 import pytest
 
 from cleveragents import MessageDraft
 from cleveragents.cli.session.group import COMMANDS
-from support.command import C_LOCALE, COMMAND, environment, ok, one_line
+from support.command import C_LOCALE, COMMAND, command, environment, ok, one_line
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -78,3 +79,23 @@ def test_c106_text_is_the_same_in_a_locale_that_is_not_utf_8(run_session, store)
     assert found["title"] == "é 🎉"
     ok(run_session("rename", session_id, "ä", env=C_LOCALE))
     assert store.summary(session_id).title == "ä"
+
+
+def test_rows_without_a_session_and_damaged_sessions_are_found(run_session, store, home):
+    whole, damaged = store.create().session_id, store.create().session_id
+    for session_id in (whole, damaged):
+        store.append(session_id, "user", "Hello")
+    assert ok(run_session("verify", "--all")) == "all 2 sessions are whole\n"
+    assert "rows without" not in ok(command("db", "status", home=home))
+    connection = sqlite3.connect(home / "cleveragents.db", isolation_level=None)
+    connection.execute("UPDATE messages SET sequence = 7 WHERE session_id = ?", [damaged])
+    connection.execute("INSERT INTO session_tags VALUES ('01ARZ3NDEKTSV4RRFFQ69G5FAV', 'left')")
+    connection.close()
+    done = run_session("verify", "--all")
+    assert (done.returncode, done.stdout) == (5, "1 sessions are whole; 2 faults\n")
+    first, second = done.stderr.splitlines()
+    assert damaged in first
+    assert "1 in session_tags" in second
+    assert "rows without a session: 1 in session_tags" in ok(command("db", "status", home=home))
+    one_line(run_session("verify"), 2)
+    one_line(run_session("verify", whole, "--all"), 2)

@@ -42,8 +42,11 @@ def path() -> None:
 @format_option
 def status(format_: str) -> None:
     """Tell what the database is and whether its schema is up to date. Nothing is made or changed."""
+    from cleveragents.sessions.sql.database import orphans_told
+
     with _database() as database:
         found = database.status()
+        orphans = orphans_told(database) if found.schema == found.expected_schema else ""
     facts = {
         "database": found.database,
         "kind": found.kind,
@@ -51,6 +54,7 @@ def status(format_: str) -> None:
         "expected_schema": found.expected_schema,
         "size_bytes": found.size_bytes,
         **found.details,
+        **({"rows_without_a_session": orphans} if orphans else {}),
     }
     if format_ != "table":
         show_json(facts)

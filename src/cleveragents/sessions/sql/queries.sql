@@ -266,3 +266,20 @@ SELECT
 FROM usage_entries
 INNER JOIN sessions ON sessions.id = usage_entries.session_id
 GROUP BY day, sessions.actor_name, usage_entries.llm
+
+
+-- Checking -------------------------------------------------------------------------------------------------
+
+-- name: orphans
+-- Rows that another program left without their session, by table.
+SELECT 'messages' AS table_name, count(*) AS orphans FROM messages
+WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = messages.session_id)
+UNION ALL
+SELECT 'usage_entries' AS table_name, count(*) AS orphans FROM usage_entries
+WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = usage_entries.session_id)
+UNION ALL
+SELECT 'linked_plans' AS table_name, count(*) AS orphans FROM linked_plans
+WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = linked_plans.session_id)
+UNION ALL
+SELECT 'session_tags' AS table_name, count(*) AS orphans FROM session_tags
+WHERE NOT EXISTS (SELECT 1 FROM sessions WHERE sessions.id = session_tags.session_id)
