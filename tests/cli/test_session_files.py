@@ -132,7 +132,7 @@ def test_a_file_of_more_than_the_wanted_size_is_refused_and_nothing_of_it_kept(r
     store.delete(talk)
     for name in ("import", "verify"):
         line = one_line(run(name, file, "--max-size", str(size - 1)), 5)
-        assert f"{file}: larger than {size - 1:,} bytes" in line
+        assert f"{file}: larger than --max-size allows ({size - 1:,} bytes)" in line
     assert store.list() == []
     ok(run("verify", file, "--max-size", str(size)))
     ok(run("import", file, "--max-size", str(size)))

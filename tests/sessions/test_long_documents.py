@@ -1,7 +1,13 @@
 """A session of any length is written, verified and read back a message at a time."""
 
 import json
+import resource
+import signal
+import subprocess
+import sys
 import tracemalloc
+from dataclasses import replace
+from tempfile import gettempdir
 
 import pytest
 
@@ -12,9 +18,32 @@ from cleveragents.sessions import received as received_module
 from cleveragents.sessions.open import open_database
 from cleveragents.sessions.received import check_document, received
 from support.everything import fill
-from support.sessions import user
+from support.sessions import ids, rows_in_tables, user
 
 _BLOCK = 2**16
+
+# Imports a session that it exports, and ends in the middle of storing it.
+KILLED = """
+import os, signal, sys
+from dataclasses import replace
+from cleveragents import open_sessions
+from cleveragents.sessions.received import received
+
+def broken_off(messages):
+    for message in messages:
+        if message.sequence == 150:
+            os.kill(os.getpid(), signal.SIGKILL)
+        yield message
+
+with open_sessions(sys.argv[1]) as sessions, received(sessions.export_pieces(sys.argv[2])) as whole:
+    session = replace(whole.session, messages=lambda: broken_off(whole.session.messages()))
+    sessions.import_received(replace(whole, session=session))
+"""
+
+
+def backwards(document):
+    """The text of a document with its messages before most of what they are hashed after."""
+    return json.dumps(dict(reversed(document.items()))).encode()
 
 
 def exported(sessions, session_id):
@@ -56,11 +85,11 @@ def test_an_export_in_pieces_is_byte_for_byte_the_one_in_memory(sessions, make):
     assert checksum == document["checksum"] == sessions.verify(session_id)
 
 
-@pytest.mark.parametrize("sort_keys", [False, True], ids=["our order", "another order"])
-def test_what_was_exported_in_pieces_is_read_back_whole(sessions, sort_keys):
+@pytest.mark.parametrize("text", [export_bytes, backwards])
+def test_a_document_of_any_order_is_read_back_whole(sessions, text):
     for session_id in (fill(sessions), of_users_own_failed(sessions), of_many(sessions)):
         document = sessions.export(session_id)
-        with received(in_blocks(json.dumps(document, sort_keys=sort_keys).encode())) as whole:
+        with received(in_blocks(text(document))) as whole:
             copy = sessions.get(sessions.import_received(whole).session_id)
         original = sessions.get(session_id)
         assert copy.messages == original.messages
@@ -91,6 +120,48 @@ def test_a_message_that_is_not_there_any_more_ends_the_export(tmp_path):
             for read in (exported, type(sessions).verify):
                 with pytest.raises(errors.SessionDamagedError, match="some are missing"):
                     read(sessions, session_id)
+
+
+def test_nobody_sees_an_import_before_it_is_whole(sessions, database_url):
+    session_id = of_many(sessions)
+    seen = []
+
+    def looked_at(messages):
+        for message in messages:
+            if message.sequence == 150:
+                with open_sessions(database_url) as others:
+                    seen.extend(ids(others.list()))
+            yield message
+
+    with received(sessions.export_pieces(session_id)) as whole:
+        session = replace(whole.session, messages=lambda: looked_at(whole.session.messages()))
+        copy = sessions.import_received(replace(whole, session=session))
+    assert seen == [session_id]
+    assert set(ids(sessions.list())) == {session_id, copy.session_id}
+
+
+def test_a_kill_while_an_import_is_stored_leaves_nothing_of_it(tmp_path):
+    url = f"sqlite:///{tmp_path}/x.db"
+    with open_sessions(url) as sessions:
+        session_id = of_many(sessions)
+        before = rows_in_tables(url)
+        done = subprocess.run([sys.executable, "-c", KILLED, url, session_id], check=False)
+        assert done.returncode == -signal.SIGKILL
+        assert rows_in_tables(url) == before
+        with received(sessions.export_pieces(session_id)) as whole:
+            assert sessions.import_received(whole).message_count == 200
+
+
+def test_a_document_for_which_the_disk_has_no_room_is_one_line(sessions):
+    document = sessions.export(of_many(sessions))
+    longer = document | {"messages": [{"content": "x" * 1000}] * 3000}
+    old, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (2_000_000, hard))
+    try:
+        with pytest.raises(errors.StorageError, match=f"cannot write {gettempdir()}"):
+            check_document(in_blocks(backwards(longer)))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (old, hard))
 
 
 def test_what_would_not_be_read_back_is_not_written(sessions, monkeypatch):
@@ -153,7 +224,5 @@ def test_memory_does_not_grow_with_the_conversation(tmp_path):
         assert peak(lambda: read(check_document)) < most
         assert peak(lambda: read(bring_in)) < most
         assert peak(lambda: sessions.verify(session_id)) < most
-        document = json.loads(file.read_bytes())
-        file.write_text(json.dumps(document, sort_keys=True), encoding="utf-8")
-        del document
+        file.write_bytes(backwards(json.loads(file.read_bytes())))
         assert peak(lambda: read(bring_in)) < most

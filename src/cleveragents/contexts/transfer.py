@@ -85,8 +85,9 @@ def imported(source: Path | BinaryIO, folder: Path, max_size: int | None = None)
         lines = stack.enter_context(_kept_for(folder))
         there = next(parent for parent in (folder, *folder.absolute().parents) if parent.is_dir())
         try:
-            free = shutil.disk_usage(there).free
-            text = decoded(_blocks(source, what, free if max_size is None else max_size))
+            room = shutil.disk_usage(there).free
+            limit, reason = (room, "the disk has room for") if max_size is None else (max_size, "was allowed")
+            text = decoded(_blocks(source, what, limit, reason))
             name, state = _Import(lines).read(json_members(text, {"messages"}, MAX_LINE_BYTES))
         except InvalidValueError as error:
             raise ContextImportError(f"{what} is not an export of a context that can be imported: {error}") from None
@@ -149,7 +150,7 @@ def _laid_out(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False, indent=2, allow_nan=False)
 
 
-def _blocks(source: BinaryIO, what: str, limit: int) -> Iterator[bytes]:
+def _blocks(source: BinaryIO, what: str, limit: int, reason: str) -> Iterator[bytes]:
     """What is in ``source``, in pieces. Raises ContextImportError when there is more than ``limit``, in bytes."""
     size = 0
     while True:
@@ -159,7 +160,7 @@ def _blocks(source: BinaryIO, what: str, limit: int) -> Iterator[bytes]:
             return
         size += len(piece)
         if size > limit:
-            raise ContextImportError(f"{what} is larger than {limit:,} bytes, the most that is imported")
+            raise ContextImportError(f"{what} is larger than {reason} ({limit:,} bytes)")
         yield piece
 
 

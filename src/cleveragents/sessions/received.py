@@ -6,7 +6,7 @@ What it has many of is kept on disk meanwhile, in files without a name, which go
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -88,7 +88,9 @@ class _Lines:
         return (line.removesuffix(b"\n") for line in self._file)
 
     def close(self) -> None:
-        self._file.close()
+        # On a full disk what was not written yet is still not, which was told when it should have been.
+        with suppress(OSError):
+            self._file.close()
 
 
 class _Reading:

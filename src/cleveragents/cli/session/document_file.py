@@ -46,6 +46,7 @@ def _pieces(source: BinaryIO, file: Path, max_size: int | None) -> Iterator[byte
     from cleveragents.disk.files import storage_errors
 
     limit, size = _room() if max_size is None else max_size, 0
+    reason = "the disk of temporary files (TMPDIR) has room for" if max_size is None else "--max-size allows"
     while True:
         with storage_errors(file, "read"):
             piece = source.read(_BLOCK)
@@ -53,7 +54,7 @@ def _pieces(source: BinaryIO, file: Path, max_size: int | None) -> Iterator[byte
             return
         size += len(piece)
         if size > limit:
-            raise SessionImportError(f"larger than {limit:,} bytes, the most that is read")
+            raise SessionImportError(f"larger than {reason} ({limit:,} bytes)")
         yield piece
 
 
