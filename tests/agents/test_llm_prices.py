@@ -62,3 +62,11 @@ def test_how_much_fits_into_a_request(prices):
 def test_usage_that_cannot_be_is_unknown(prices, asked, answered):
     reported = RequestUsage(input_tokens=asked, output_tokens=answered)
     assert request_usage("openai:known", reported) == Usage(requests=1, llm="openai:known", cost=None)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"output_reasoning_tokens": 30}, {"details": {"reasoning_tokens": 30}}, {"details": {"thoughts_tokens": 30}}],
+)
+def test_tokens_of_reasoning_are_counted_whatever_a_provider_calls_them(prices, more):
+    assert request_usage("openai:known", RequestUsage(output_tokens=50, **more)).reasoning_tokens == 30

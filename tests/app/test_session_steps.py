@@ -141,3 +141,17 @@ def test_a_failed_call_is_told_as_failed_in_later_turns_too(sessions, session_id
     )
     assert in_its_turn == later
     assert "no luck" in later["content"]
+
+
+def test_cached_and_reasoning_tokens_come_into_the_ledger(sessions, session_id, asking, scripted_llm):
+    usage = {
+        "prompt_tokens": 100,
+        "completion_tokens": 50,
+        "total_tokens": 150,
+        "prompt_tokens_details": {"cached_tokens": 80},
+        "completion_tokens_details": {"reasoning_tokens": 40},
+    }
+    scripted_llm.script(says("Yes.", usage=usage))
+    asking().run_sync("Really?", session_id=session_id)
+    (entry,) = sessions.get(session_id).usage_entries
+    assert (entry.input_tokens, entry.cached_tokens, entry.output_tokens, entry.reasoning_tokens) == (100, 80, 50, 40)

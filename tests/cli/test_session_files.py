@@ -155,7 +155,7 @@ def damaged(document, kind):
         "cut off": text[:-20],
         "changed": text.replace("sunny", "rainy"),
         "nested": "[" * 10_000 + "]" * 10_000,
-        "of another version": text.replace('"1.0"', '"9.0"'),
+        "of another version": text.replace('"1.1"', '"9.0"'),
         "without a checksum": json.dumps({name: value for name, value in document.items() if name != "checksum"}),
         "another document": '{"format": "cleveragents.context", "checksum": "sha256:0"}',
     }[kind]

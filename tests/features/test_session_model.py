@@ -233,7 +233,7 @@ def export(session):
 @then("the keys of the document are, in this order")
 def keys(document, datatable):
     assert list(document) == [row[0] for row in datatable[1:]]
-    assert document["schema_version"] == "1.0"
+    assert document["schema_version"] == "1.1"
     assert document["checksum"].startswith("sha256:")
 
 

@@ -238,7 +238,7 @@ def exported(sessions, session):
 
 @then(parsers.parse("the document has a schema version, a checksum and {count:d} messages"))
 def document_has(document, count):
-    assert document["schema_version"] == "1.0"
+    assert document["schema_version"] == "1.1"
     assert document["checksum"].startswith("sha256:")
     assert len(document["messages"]) == count
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from cleveragents import errors, open_sessions
 from cleveragents.sessions import document as transfer
 from cleveragents.sessions import received
-from cleveragents.values.canonical import canonical_json
+from cleveragents.values.canonical import canonical_json, checksum
 from support.everything import PLANS, fill
 from support.sessions import signed
 
@@ -205,7 +205,7 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("version", "reason"),
         [
-            ("1.1", "newer version"),
+            ("1.2", "newer version"),
             ("2.0", "newer version"),
             ("99.0", "newer version"),
             ("0.9", "older than any"),
@@ -338,3 +338,17 @@ def test_c41_any_offset_is_accepted_and_becomes_utc(store, document, form):
     imported = store.import_(signed(document | times))
     assert store.export(imported.session_id)["created_at"] == "2026-01-01T00:00:00.000000+00:00"
     assert store.list()[-1].created_at == imported.created_at
+
+
+def test_the_ledger_keeps_cached_and_reasoning_tokens_and_documents_before_it_have_none(sessions):
+    session_id = sessions.create().session_id
+    sessions.add_usage(session_id, 100, 50, 0.5, llm="openai:any", cached_tokens=80, reasoning_tokens=40)
+    document = sessions.export(session_id)
+    (entry,) = document["usage_entries"]
+    assert (document["schema_version"], entry["cached_tokens"], entry["reasoning_tokens"]) == ("1.1", 80, 40)
+    copy = sessions.import_(document)
+    assert [(e.cached_tokens, e.reasoning_tokens) for e in copy.usage_entries] == [(80, 40)]
+    del entry["cached_tokens"], entry["reasoning_tokens"]
+    old = document | {"schema_version": "1.0"}
+    old["checksum"] = checksum({key: value for key, value in old.items() if key != "checksum"})
+    assert [(e.cached_tokens, e.reasoning_tokens) for e in sessions.import_(old).usage_entries] == [(0, 0)]

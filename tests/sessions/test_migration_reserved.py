@@ -6,7 +6,7 @@ import pytest
 
 from cleveragents import open_sessions
 from cleveragents.sessions.open import open_database
-from support.frozen import CHECKSUMS, run_script
+from support.frozen import CHECKSUMS, checksum_of_1_0, run_script
 
 SET_METADATA = "UPDATE sessions SET metadata = '{metadata}' WHERE id = '{id}'"
 ADD_MESSAGE = """
@@ -124,7 +124,7 @@ def test_what_cannot_be_read_is_left_for_verify_to_tell(frozen_url, a_session):
     run_script(frozen_url, SET_METADATA.format(id=a_session, metadata='{"config":'))
     with open_sessions(frozen_url) as sessions:
         others = [id_ for id_ in CHECKSUMS if id_ != a_session]
-        assert [sessions.export(id_)["checksum"] for id_ in others[:5]] == [CHECKSUMS[id_] for id_ in others[:5]]
+        assert [checksum_of_1_0(sessions.export(id_)) for id_ in others[:5]] == [CHECKSUMS[id_] for id_ in others[:5]]
     database = open_database(frozen_url)
     broken = "SELECT id FROM sessions WHERE metadata = '{\"config\":'"
     assert [row["id"] for row in database.query(broken, {})] == [a_session]

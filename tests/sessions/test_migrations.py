@@ -20,7 +20,7 @@ from cleveragents.sessions.sql.migrate import CURRENT, Schema
 from cleveragents.sessions.sql.store import SqlSessionStore
 from cleveragents.sessions.sql.tables import metadata as declared
 from cleveragents.values.text import first_words
-from support.frozen import CHECKSUMS, freeze_first, run_script
+from support.frozen import CHECKSUMS, checksum_of_1_0, freeze_first, run_script
 
 ROOT = Path(__file__).parents[2]
 
@@ -135,7 +135,7 @@ class TestUpgrading:
             assert {summary.session_id for summary in listed} == set(CHECKSUMS)
             for summary in listed:
                 document = sessions.export(summary.session_id)
-                assert document["checksum"] == CHECKSUMS[summary.session_id]
+                assert checksum_of_1_0(document) == CHECKSUMS[summary.session_id]
                 number = sessions.append(summary.session_id, "user", "and on").sequence
                 assert number == summary.message_count
                 assert len(sessions.messages(summary.session_id)) == number + 1
@@ -145,7 +145,7 @@ class TestUpgrading:
         with sessions_of(frozen_url, next_schema(tmp_path)) as sessions:
             assert {summary.session_id for summary in sessions.list()} == set(CHECKSUMS)
             for session_id, checksum in CHECKSUMS.items():
-                assert sessions.export(session_id)["checksum"] == checksum
+                assert checksum_of_1_0(sessions.export(session_id)) == checksum
             sessions.append(sessions.create().session_id, "user", "new here")
         assert "pinned" in tables_of(frozen_url)["sessions"]["columns"]
 

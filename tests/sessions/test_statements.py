@@ -57,12 +57,10 @@ def full(request, tmp_path_factory):
         db.many(
             sql["add_plan"], [{"session_id": i, "plan_id": i, "ordinal": 0, "phase": None, "state": None} for i in ids]
         )
+        tokens = ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens")
         db.many(
             sql["add_usage"],
-            [
-                {"session_id": i, "llm": None, "input_tokens": 1, "output_tokens": 1, "cost_nano": 1, "created_at": 0}
-                for i in ids
-            ],
+            [{"session_id": i, "llm": None, **dict.fromkeys(tokens, 1), "cost_nano": 1, "created_at": 0} for i in ids],
         )
         db.many(sql["add_message"], [message | {"sequence": number} for number in range(LONG)])
     database.query("ANALYZE", {})

@@ -3,6 +3,9 @@
 import gzip
 import json
 from pathlib import Path
+from typing import Any
+
+from cleveragents.values.canonical import checksum
 
 DATA = Path(__file__).parents[1] / "sessions" / "data"
 CHECKSUMS: dict[str, str] = json.loads((DATA / "schema_1.checksums.json").read_text(encoding="utf-8"))
@@ -18,6 +21,17 @@ SOUGHT_BY_SCHEMA_2 = {
 }
 """Columns that the release of schema 2 looks for where there is no ``alembic_version``: with all of them it takes the
 tables for the first schema. Copied by hand from that release, and never changed."""
+
+
+def checksum_of_1_0(document: dict[str, Any]) -> str:
+    """The checksum of ``document`` as the releases before version 1.1 of it made it."""
+    ours = {"schema_version", "usage_entries", "checksum"}
+    entries = [
+        {key: value for key, value in entry.items() if key not in {"cached_tokens", "reasoning_tokens"}}
+        for entry in document["usage_entries"]
+    ]
+    same = {key: value for key, value in document.items() if key not in ours}
+    return checksum(same | {"schema_version": "1.0", "usage_entries": entries})
 
 
 def run_script(url: str, script: str) -> None:

@@ -61,20 +61,25 @@ class TokenUsage:
 
 @dataclass(frozen=True, slots=True)
 class UsageEntry:
-    """One row of a session's ledger: what one turn used of one llm. A cost of None is unknown."""
+    """One row of a session's ledger: what one turn used of one llm. A cost of None is unknown.
+
+    ``cached_tokens`` are part of ``input_tokens``, ``reasoning_tokens`` of ``output_tokens``.
+    """
 
     input_tokens: int
     output_tokens: int
     estimated_cost: float | None
     llm: str | None = None
     created_at: dt.datetime = field(default_factory=utc_now)
+    cached_tokens: int = 0
+    reasoning_tokens: int = 0
     nano_dollars: int | None = field(init=False, repr=False, compare=False)
     """The cost again, exactly."""
 
     def __post_init__(self) -> None:
         nano = None if self.estimated_cost is None else nano_dollars(self.estimated_cost)
-        object.__setattr__(self, "input_tokens", token_count(self.input_tokens, "input_tokens"))
-        object.__setattr__(self, "output_tokens", token_count(self.output_tokens, "output_tokens"))
+        for name in ("input_tokens", "output_tokens", "cached_tokens", "reasoning_tokens"):
+            object.__setattr__(self, name, token_count(getattr(self, name), name))
         object.__setattr__(self, "nano_dollars", nano)
         object.__setattr__(self, "estimated_cost", None if nano is None else nano / NANO)
         object.__setattr__(self, "llm", optional_text(self.llm, "llm"))
@@ -126,9 +131,10 @@ def parse_money(text: str, what: str) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What llm calls used. ``cached_tokens`` are part of ``input_tokens``; ``llm`` is "" for a sum over several.
+    """What llm calls used. ``llm`` is "" for a sum over several.
 
-    ``cost`` is in dollars, None when that of any part is unknown.
+    ``cached_tokens`` are part of ``input_tokens``, ``reasoning_tokens`` of ``output_tokens``. ``cost`` is in dollars,
+    None when that of any part is unknown.
     """
 
     input_tokens: int = 0
@@ -137,6 +143,7 @@ class Usage:
     requests: int = 0
     llm: str = ""
     cost: decimal.Decimal | None = None
+    reasoning_tokens: int = 0
 
     def __add__(self, other: Usage) -> Usage:
         return Usage(
@@ -146,4 +153,5 @@ class Usage:
             self.requests + other.requests,
             self.llm if self.llm == other.llm else "",
             None if self.cost is None or other.cost is None else self.cost + other.cost,
+            self.reasoning_tokens + other.reasoning_tokens,
         )

@@ -23,8 +23,11 @@ from cleveragents.values.ids import parse_ulid
 from cleveragents.values.json import json_object, json_record, json_value
 from cleveragents.values.times import parse_time, time_text
 
-SCHEMA_VERSION = "1.0"
+SCHEMA_VERSION = "1.1"
 """Version of the document that this release writes."""
+
+_READ = ("1.0", SCHEMA_VERSION)
+"""Versions that are read. In 1.0 entries of the ledger have no tokens but those of input and output."""
 
 KEYS = (
     "schema_version",
@@ -124,6 +127,8 @@ def entry_document(entry: UsageEntry) -> dict[str, Any]:
         "output_tokens": entry.output_tokens,
         "estimated_cost": None if entry.nano_dollars is None else money_text(entry.nano_dollars),
         "created_at": time_text(entry.created_at),
+        "cached_tokens": entry.cached_tokens,
+        "reasoning_tokens": entry.reasoning_tokens,
     }
 
 
@@ -188,11 +193,11 @@ def check_version(version: Any) -> None:
         raise SessionImportError(
             f"schema_version of the document is {shown}; it must be text such as {SCHEMA_VERSION!r}"
         )
-    if version != SCHEMA_VERSION:
-        known = tuple(map(int, SCHEMA_VERSION.split(".")))
+    if version not in _READ:
+        known = tuple(map(int, _READ[0].split(".")))
         older = (int(match[1]), int(match[2])) < known
         reason = "is older than any that can be read" if older else "was made by a newer version of cleveragents"
-        raise SessionImportError(f"schema_version {version} {reason}; this version reads {SCHEMA_VERSION}")
+        raise SessionImportError(f"schema_version {version} {reason}; this version reads {' and '.join(_READ)}")
 
 
 def fields_of(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -307,7 +312,8 @@ def _usage(value: Any) -> TokenUsage:
 
 def entry_of(value: Any, place: str) -> UsageEntry:
     """The entry of the ledger at ``place`` of a document. Raises as ``message_of`` does."""
-    found = _object(value, place, _names(UsageEntry))
+    before = {"cached_tokens": 0, "reasoning_tokens": 0}
+    found = _object(before | _mapping(value, place), place, _names(UsageEntry))
     cost = found["estimated_cost"]
     known = None if cost is None else dollars(parse_money(cost, "estimated_cost"))
     created_at = parse_time(found["created_at"], "created_at")

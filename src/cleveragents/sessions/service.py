@@ -309,10 +309,12 @@ class SessionService:
         estimated_cost: float | None,
         *,
         llm: str | None = None,
+        cached_tokens: int = 0,
+        reasoning_tokens: int = 0,
     ) -> TokenUsage:
         """Enter what a turn used of one llm, and return the new totals. The cost is in dollars, None if unknown."""
         now = self._now()
-        entry = UsageEntry(input_tokens, output_tokens, estimated_cost, llm, now)
+        entry = UsageEntry(input_tokens, output_tokens, estimated_cost, llm, now, cached_tokens, reasoning_tokens)
         return self._store.add_usage(parse_ulid(session_id), entry, now)
 
     # --- export and import ----------------------------------------------------------------------------

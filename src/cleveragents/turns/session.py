@@ -164,7 +164,15 @@ class SessionTurn:
             self._sessions.update(self._id, metadata=with_reserved({}, {GLOBAL_CONTEXT: changes.set}), removed=removed)
         for usage in self._partial.used:
             cost = None if usage.cost is None else float(usage.cost)
-            self._sessions.add_usage(self._id, usage.input_tokens, usage.output_tokens, cost, llm=usage.llm or None)
+            self._sessions.add_usage(
+                self._id,
+                usage.input_tokens,
+                usage.output_tokens,
+                cost,
+                llm=usage.llm or None,
+                cached_tokens=usage.cached_tokens,
+                reasoning_tokens=usage.reasoning_tokens,
+            )
 
     async def _finished(self, work: Callable[[], _T]) -> _T:
         """The outcome of ``work`` on the store. A run cancelled meanwhile gives it a moment: nothing is lost."""

@@ -27,7 +27,14 @@ def request_usage(llm: str, reported: RequestUsage) -> Usage:
     if cached > reported.input_tokens:
         reported = replace(reported, input_tokens=reported.input_tokens + cached)
     used, answered = reported.input_tokens, reported.output_tokens
-    return Usage(used, answered, reported.cache_read_tokens, 1, llm, _cost(llm, reported))
+    return Usage(used, answered, reported.cache_read_tokens, 1, llm, _cost(llm, reported), _reasoning(reported))
+
+
+def _reasoning(reported: RequestUsage) -> int:
+    """Tokens of the output in which the llm thought; providers do not agree on what to call them."""
+    details = (reported.details.get(name, 0) for name in ("reasoning_tokens", "thoughts_tokens"))
+    counts = [count for count in (reported.output_reasoning_tokens, *details) if isinstance(count, int)]
+    return min(max(0, *counts), reported.output_tokens)
 
 
 def unknown_usage(llm: str, requests: int) -> Usage:

@@ -199,6 +199,7 @@ def usage_facts(usage: Usage) -> dict[str, Any]:
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cached_tokens": usage.cached_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
         "requests": usage.requests,
         "cost": None if usage.cost is None else float(usage.cost),
     }

@@ -103,14 +103,17 @@ FROM session_tags
 WHERE session_id = :session_id
 ORDER BY tag
 
+-- part: entry_columns
+input_tokens, output_tokens, cost_nano, llm, created_at, cached_tokens, reasoning_tokens
+
 -- name: usage
-SELECT input_tokens, output_tokens, cost_nano, llm, created_at
+SELECT {entry_columns}
 FROM usage_entries
 WHERE session_id = :session_id
 ORDER BY key
 
 -- name: usage_page
-SELECT key, input_tokens, output_tokens, cost_nano, llm, created_at
+SELECT key, {entry_columns}
 FROM usage_entries
 WHERE session_id = :session_id AND key > :after
 ORDER BY key
@@ -174,8 +177,12 @@ INSERT INTO session_tags (session_id, tag)
 VALUES (:session_id, :tag)
 
 -- name: add_usage
-INSERT INTO usage_entries (session_id, llm, input_tokens, output_tokens, cost_nano, created_at)
-VALUES (:session_id, :llm, :input_tokens, :output_tokens, :cost_nano, :created_at)
+INSERT INTO usage_entries (
+    session_id, llm, input_tokens, output_tokens, cost_nano, created_at, cached_tokens, reasoning_tokens
+)
+VALUES (
+    :session_id, :llm, :input_tokens, :output_tokens, :cost_nano, :created_at, :cached_tokens, :reasoning_tokens
+)
 
 
 -- Lists ----------------------------------------------------------------------------------------------------

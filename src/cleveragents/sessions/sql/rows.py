@@ -222,6 +222,8 @@ def usage_row(session_id: str, entry: UsageEntry) -> Parameters:
         "output_tokens": entry.output_tokens,
         "cost_nano": entry.nano_dollars,
         "created_at": microseconds(entry.created_at),
+        "cached_tokens": entry.cached_tokens,
+        "reasoning_tokens": entry.reasoning_tokens,
     }
 
 
@@ -233,4 +235,6 @@ def read_usage(row: Row) -> UsageEntry:
         None if row["cost_nano"] is None else dollars(row["cost_nano"]),
         _text_or_none(row["llm"]),
         from_microseconds(row["created_at"]),
+        row["cached_tokens"],
+        row["reasoning_tokens"],
     )

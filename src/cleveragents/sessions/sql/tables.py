@@ -111,6 +111,9 @@ usage_entries = Table(
     # NULL is an unknown cost.
     Column("cost_nano", WHOLE),
     Column("created_at", WHOLE, nullable=False),
+    # Part of the tokens of input, and of those of output.
+    Column("cached_tokens", WHOLE, nullable=False, server_default="0"),
+    Column("reasoning_tokens", WHOLE, nullable=False, server_default="0"),
     Index("ix_usage_entries_session", "session_id", "key"),
     sqlite_strict=True,
 )

@@ -1,4 +1,4 @@
-"""The first words of the user, by which a list tells sessions without a title apart."""
+"""More tokens in the ledger, and the user's first words, by which a list tells sessions without a title apart."""
 
 import re
 from typing import Any
@@ -16,11 +16,15 @@ LONGEST = 80
 READ = 400
 """Characters of a message from which its first words are taken."""
 
+WHOLE = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
 sessions = sa.table("sessions", sa.column("id", sa.Text), sa.column("first_words", sa.Text))
 
 
 def upgrade() -> None:
     """Add the column, and fill it."""
+    for column in ("cached_tokens", "reasoning_tokens"):
+        op.add_column("usage_entries", sa.Column(column, WHOLE, nullable=False, server_default="0"))
     op.add_column("sessions", sa.Column("first_words", sa.Text()))
     connection = op.get_bind()
     change = sa.update(sessions).where(sessions.c.id == sa.bindparam("row")).values(first_words=sa.bindparam("new"))
