@@ -14,9 +14,11 @@ from cleveragents import (
     ToolAgent,
 )
 from cleveragents.agents.events import listening
-from cleveragents.agents.llm.ending import cut_off
+from cleveragents.agents.llm.ending import CutOff, cut_off
+from cleveragents.conversation.usage import Usage
 from support.llms import ask, failure, told
 from support.scripted_llm import calls, cuts, fails, hangs, says
+from support.scripted_responses import responds
 
 # --- cut off ------------------------------------------------------------------------------------------------
 
@@ -49,6 +51,36 @@ def test_c110_an_answer_that_ends_far_below_its_limit_has_filled_the_window():
         "window",
         "length",
     ]
+    # Of few tokens it says nothing that a server counts one or two less.
+    few = ModelResponse([TextPart("x")], finish_reason="length", usage=RequestUsage(output_tokens=3))
+    assert cut_off(few, 5) == CutOff("length", "at the limit of 5 tokens; raise 'max_tokens'")
+
+
+def test_c110_an_answer_without_a_word_at_the_end_of_the_window_is_not_advised_to_be_longer(scripted_llm, agent):
+    counted = {"prompt_tokens": 900, "completion_tokens": 100, "total_tokens": 1000}
+    scripted_llm.script(says("", finish="length", usage=counted))
+    why = failure(agent(max_tokens=512))
+    assert why.startswith("it was cut off before it said anything: before its limit of 512 tokens, so the llm's window")
+    assert "max_tokens" not in why
+
+
+@pytest.mark.parametrize(
+    ("why", "refusal", "reason"),
+    [
+        ("max_output_tokens", "", "length"),
+        ("content_filter", "", "content_filter"),
+        (None, "No more of that.", "refusal"),
+        (None, "", ""),
+    ],
+)
+def test_c110_an_answer_of_the_responses_api_that_was_cut_is_told(
+    scripted_llm, agent, monkeypatch, why, refusal, reason
+):
+    monkeypatch.setenv("OPENAI_BASE_URL", scripted_llm.url)
+    scripted_llm.script(responds("Half an", why=why, refusal=refusal))
+    reply, events = told(agent("openai-responses:gpt-5-mini", max_tokens=5, base_url=None))
+    assert (reply.content, reply.cut_off) == ("Half an", reason)
+    assert [event.reason for event in events if isinstance(event, AnswerCutOff)] == ([reason] if reason else [])
 
 
 @pytest.mark.parametrize("finish", ["length", "content_filter"])
@@ -97,6 +129,15 @@ def test_c114_what_a_failed_answer_used_is_known_or_said_to_be_unknown(scripted_
     assert sum(usage.requests for usage in events) == whole.requests == requests
     assert (whole.cost is not None) is known
     assert all(usage.cost is not None for usage in events) is known
+
+
+def test_counts_of_tokens_that_no_request_has_are_not_believed(scripted_llm, agent, monkeypatch):
+    monkeypatch.setenv("OPENAI_BASE_URL", scripted_llm.url)
+    responses = agent("openai-responses:gpt-5-mini", base_url=None)
+    for counts in ((10**30, 5), (10, 10**30), (-5, 5)):
+        scripted_llm.script(responds("Yes.", counts=counts))
+        reply = ask(responses)
+        assert (reply.content, reply.usage) == ("Yes.", Usage(requests=1, llm=responses.llm, cost=None))
 
 
 # --- what was not sent -------------------------------------------------------------------------------------------

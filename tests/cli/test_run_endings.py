@@ -2,12 +2,15 @@
 
 import asyncio
 import json
+import signal
+import subprocess
 
 import pytest
 
 from cleveragents import CleverAgentsApp, ContextManager, LLMError, open_sessions
-from support.command import command, one_line
+from support.command import COMMAND, command, environment, one_line
 from support.scripted_llm import calls, cuts, fails, hangs, says
+from support.scripted_responses import responds
 
 CONFIG = """
 name: local/cut
@@ -18,6 +21,16 @@ agents:
 routes:
   plain: {{from: input, through: [planner], to: output}}
 {more}
+"""
+NOTE = """\
+  note: {type: tool, code: 'context["noted"] = message; result = message'}
+"""
+RACE = """
+agents:
+  one: {{type: llm, llm: "openai:gpt-5-mini", base_url: "{url}"}}
+  two: {{type: llm, llm: "openai:gpt-5-mini", base_url: "{url}"}}
+routes:
+  race: {{from: input, through: [{{parallel: {{agents: [one, two], join: first}}}}], to: output}}
 """
 WARNING = "warning: agent planner: its answer was cut off: at the limit of 5 tokens; raise 'max_tokens'\n"
 
@@ -99,6 +112,62 @@ def test_a_session_knows_that_it_does_not_know_what_a_broken_answer_cost(tmp_pat
             asyncio.run(run(app, session_id))
         assert not sessions.summary(session_id).token_usage.cost_complete
         assert sessions.last_messages(session_id, 1)[0].metadata == {"interrupted": True}
+
+
+def test_an_agent_that_another_one_was_faster_than_has_used_what_nobody_knows(tmp_path, scripted_llm):
+    path = tmp_path / "race.yaml"
+    path.write_text(RACE.format(url=scripted_llm.url), encoding="utf-8")
+    scripted_llm.script(says("slow", then=hangs), says("fast"))
+    result = CleverAgentsApp(path).run_sync("x")
+    assert result.outputs == ["fast"]
+    assert (result.usage.requests, result.usage.input_tokens, result.usage.cost) == (2, 10, None)
+
+
+def test_a_usage_that_no_database_holds_is_unknown_and_costs_neither_answer_nor_context(
+    tmp_path, config, scripted_llm, monkeypatch
+):
+    monkeypatch.setenv("OPENAI_BASE_URL", scripted_llm.url)
+    scripted_llm.script(responds("Hello", counts=(10**30, 5)))
+    path = config("  on: {from: plain, through: [note], to: output}")
+    text = path.read_text(encoding="utf-8").replace("agents:\n", f"agents:\n{NOTE}", 1)
+    plain = text.replace(f', base_url: "{scripted_llm.url}"', "").replace('"openai:', '"openai-responses:')
+    path.write_text(plain, encoding="utf-8")
+    monkeypatch.setenv("OPENAI_API_KEY", "any")
+    with open_sessions(f"sqlite:///{tmp_path / 'sessions.db'}") as sessions:
+        session_id = sessions.create("local/cut").session_id
+        result = CleverAgentsApp(path, sessions=sessions).run_sync("x", session_id=session_id)
+        assert result.usage.cost is None
+        summary = sessions.summary(session_id)
+        assert (summary.message_count, summary.token_usage.cost_complete) == (3, False)
+        assert summary.metadata["cleveragents"]["global_context"] == {"noted": "Hello"}
+
+
+def test_after_a_ctrl_c_it_is_said_what_was_used_and_that_its_cost_is_unknown(home, config, scripted_llm):
+    scripted_llm.script(calls("count", {"message": "abc"}), says("Half", then=hangs))
+    child = subprocess.Popen(
+        [*COMMAND, "run", str(config()), "x", "--usage", "--output-format", "stream-json"],
+        env=environment(home),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert child.stdout is not None
+    while json.loads(child.stdout.readline()).get("text") != "Half":
+        pass
+    child.send_signal(signal.SIGINT)
+    stdout, stderr = child.communicate(timeout=30)
+    assert child.returncode == 130
+    used = {
+        "input_tokens": 10,
+        "output_tokens": 5,
+        "cached_tokens": 0,
+        "reasoning_tokens": 0,
+        "requests": 2,
+        "cost": None,
+    }
+    assert json.loads(stdout) == {"type": "error", "message": "interrupted", "usage": used}
+    assert "usage: 10 tokens in, 5 out, cost unknown\n" in stderr
 
 
 def test_a_temperature_that_was_left_out_is_said_with_v(home, config, scripted_llm):

@@ -288,7 +288,14 @@ def test_every_line_of_stream_json_is_as_the_page_says(home, config, scripted_ll
     ]
     assert lines[2]["content"] == 3
     assert lines[5]["output"] == "Three."
-    used = {"input_tokens": 20, "output_tokens": 10, "cached_tokens": 0, "reasoning_tokens": 0, "requests": 2, "cost": None}
+    used = {
+        "input_tokens": 20,
+        "output_tokens": 10,
+        "cached_tokens": 0,
+        "reasoning_tokens": 0,
+        "requests": 2,
+        "cost": None,
+    }
     assert lines[5]["usage"] == used
     assert done.stderr == "usage: 20 tokens in, 10 out, cost unknown\n"
 

@@ -40,14 +40,15 @@ def test_c125_no_time_out_of_the_server_ends_a_turn(postgres):
     # For connections from now on, and longer than a busy machine takes between two statements.
     for setting in ("idle_session_timeout", "idle_in_transaction_session_timeout"):
         postgres.execute(f"ALTER DATABASE {name} SET {setting} = '400ms'")
-    with open_sessions(url) as sessions, open_sessions(url) as other:
-        # Waiting, the other asks for longer than the time-out lasts.
-        with (
-            sessions.turn(session_id),
-            pytest.raises(errors.SessionBusyError),
-            other.turn(session_id, wait=1),
-        ):
-            pass
+    # Waiting, the other asks for longer than the time-out lasts.
+    with (
+        open_sessions(url) as sessions,
+        open_sessions(url) as other,
+        sessions.turn(session_id),
+        pytest.raises(errors.SessionBusyError),
+        other.turn(session_id, wait=1),
+    ):
+        pass
 
 
 def test_turns_beyond_the_connections_of_the_server_are_refused_at_once(postgres):

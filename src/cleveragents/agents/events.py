@@ -76,7 +76,10 @@ class SettingLeftOut:
 
 @dataclass(frozen=True, slots=True)
 class HistoryLeftOut:
-    """An llm is asked without the oldest ``messages`` of its session: no more fit into its window, or the file's."""
+    """An llm is asked without the oldest ``messages`` of its session: no more fit into its window, or the file's.
+
+    On a context they are the oldest of those that ``history`` of the file lets through.
+    """
 
     messages: int
 

@@ -74,7 +74,8 @@ class AskedAgents:
         except AgentError as error:
             self._state.count(error.usage)
             raise
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as cancelled:
+            self._state.count(getattr(cancelled, "usage", None))
             if _is_being_cancelled():
                 raise
             raise AgentError(agent, "was cancelled") from None

@@ -92,6 +92,7 @@ async def result_of(run: Run, message: Message) -> RunResult:
                 messages.append(result)
             else:
                 errors.append(result)
+    await run.end()
     if not messages:
         failure = errors[0] if errors else NoOutputError(f"no output: {run.why_nothing()}")
         failure.usage = run.usage

@@ -60,6 +60,10 @@ class Run:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self.end()
+
+    async def end(self) -> None:
+        """Cancel what still works, and wait until that has ended: from then on all is known of what was used."""
         self._subscriptions.dispose()
         await asyncio.gather(*self._state.tasks, return_exceptions=True)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, contextmanager
 from pathlib import Path
 
+from cleveragents.agents.events import HistoryLeftOut, tell
 from cleveragents.config import HistoryConfig
 from cleveragents.contexts import ContextManager
 from cleveragents.conversation.content import HistoryMessage, content_text
@@ -58,8 +59,11 @@ class ContextTurn:
             for message in self._recent
             if message.role in {"user", "assistant"} and (text := content_text(message.content)).strip()
         ]
-        turns = [as_sent(turn, turn_tokens) for turn in turns_of(drafts, self._prompt)]
-        return Window(tokens=tokens).newest(turns)
+        turns = turns_of(drafts, self._prompt)
+        newest = Window(tokens=tokens).newest([as_sent(turn, turn_tokens) for turn in turns])
+        if left_out := sum(turn.messages for turn in turns[: len(turns) - len(newest)]):
+            tell(HistoryLeftOut(left_out))
+        return newest
 
     def composed(self, prompt: str) -> str:
         """See Conversation. What was said before, as text in front of ``prompt``."""

@@ -61,6 +61,8 @@ class LLMAgent(LLMSettings):
 
         Raises LLMError: one line that says what is wrong and what to do.
         """
+        from asyncio import CancelledError
+
         settings = self._settings(message.context)
         instructions = await self._instructions(message.context)
 
@@ -69,8 +71,9 @@ class LLMAgent(LLMSettings):
             turn = _Turn(self, self._announced, message, chat, settings, instructions)
             try:
                 return await turn.answer()
-            except AgentError as error:
-                error.usage = turn.usage
+            except (AgentError, CancelledError) as error:
+                # Who is cancelled, since another one was first or time is up, has to be paid all the same.
+                error.usage = turn.usage  # type: ignore[union-attr]
                 raise
 
     @cached_property
@@ -278,8 +281,12 @@ async def _clean(pieces: AsyncIterator[str | ModelResponse]) -> AsyncIterator[st
 
 
 def _why_empty(response: ModelResponse, max_tokens: int | None) -> str:
+    from cleveragents.agents.llm.ending import cut_off
     from cleveragents.agents.llm.errors import EMPTY_ANSWER
 
+    cut = cut_off(response, max_tokens)
+    if cut is not None and cut.reason == "window":
+        return f"it was cut off before it said anything: {cut.told}"
     if response.finish_reason == "length":
         limit = f" of {max_tokens} tokens" if max_tokens else ""
         return f"it came to its limit{limit} before it said anything; raise 'max_tokens'"

@@ -132,6 +132,8 @@ class Chat:
         self.unaccounted += 1
         # It is told as an event; and a program that makes errors of warnings shall get its answer.
         warnings.filterwarnings("ignore", message="Sampling parameters .* are not supported", category=UserWarning)
+        # What could not be counted is unknown, which is told as such.
+        warnings.filterwarnings("ignore", message="Failed to extract usage")
         try:
             async with model_request_stream(
                 self._model, messages, model_settings=settings, model_request_parameters=parameters

@@ -13,6 +13,10 @@ if TYPE_CHECKING:
 _WINDOW = {"model_context_window_exceeded", "model_length"}
 """What providers call it when question and answer together are more than the llm can hold."""
 
+_SHORTEN = "shorten the prompt, or its history"
+_MISCOUNTED = 16
+"""Tokens by which servers may count another length of an answer than its limit, at least."""
+
 _WHOLE = {"stop", "tool_call"}
 _LONGEST_REASON = 40
 
@@ -35,11 +39,10 @@ def cut_off(response: ModelResponse, max_tokens: int | None) -> CutOff | None:
     given = str(details.get("finish_reason") or "")
     if details.get("refusal") or given == "refusal":
         return CutOff("refusal", "the llm refused to go on; ask in other words")
-    if given in _WINDOW or (response.finish_reason == "length" and _is_below(response, max_tokens)):
-        return CutOff("window", "the llm's window is full; shorten the prompt, or its history")
+    if given in _WINDOW:
+        return CutOff("window", f"the llm's window is full; {_SHORTEN}")
     if response.finish_reason == "length":
-        limit = f"at the limit of {max_tokens:,} tokens" if max_tokens else "at its provider's limit"
-        return CutOff("length", f"{limit}; raise 'max_tokens'")
+        return _at_a_limit(response, max_tokens)
     if response.finish_reason == "content_filter":
         return CutOff("content_filter", "its provider's filter stopped it; ask in other words")
     if response.finish_reason in _WHOLE or not given:
@@ -53,9 +56,18 @@ def is_cut_call(calls: Iterable[ToolCallPart]) -> bool:
     return any(isinstance(call.args, str | None) and not _is_json(call.args or "") for call in calls)
 
 
-def _is_below(response: ModelResponse, max_tokens: int | None) -> bool:
+def _at_a_limit(response: ModelResponse, max_tokens: int | None) -> CutOff:
+    if max_tokens is None:
+        return CutOff("length", "at its provider's limit; raise 'max_tokens'")
+    if _is_below(response, max_tokens):
+        where = f"before its limit of {max_tokens:,} tokens, so the llm's window is full, or its server allows less"
+        return CutOff("window", f"{where}; {_SHORTEN}")
+    return CutOff("length", f"at the limit of {max_tokens:,} tokens; raise 'max_tokens'")
+
+
+def _is_below(response: ModelResponse, max_tokens: int) -> bool:
     """Whether the answer is shorter than it may be. Servers do not all count the same, so a tenth is left over."""
-    return max_tokens is not None and 0 < response.usage.output_tokens < max_tokens * 9 // 10
+    return 0 < response.usage.output_tokens < max_tokens - max(max_tokens // 10, _MISCOUNTED)
 
 
 def _is_json(text: str) -> bool:

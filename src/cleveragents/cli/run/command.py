@@ -173,8 +173,8 @@ def run(
                 shown.result(error.result)
             else:
                 shown.failed(error)
-                if usage and isinstance(error, CleverAgentsError) and error.usage is not None:
-                    say(usage_line(error.usage))
+                if usage and (used := shown.used_before(error)) is not None:
+                    say(usage_line(used))
             raise
     shown.result(result)
     if usage:

@@ -36,14 +36,29 @@ class Remarks:
         self._before = before
         self._shows_calls = verbose or (not before and sys.stderr.isatty())
         self._reading = Reading()
+        self._used: Usage | None = None
+
+    def used_before(self, error: BaseException) -> Usage | None:
+        """What llms had used when a run ended with ``error``, a Ctrl-C as well; None where none was asked."""
+        usage: Usage | None = getattr(error, "usage", None)
+        return usage or self._used
 
     def event(self, event: AgentEvent) -> None:
         """Say what there is to say now."""
-        from cleveragents.agents.events import AnswerCutOff, PromptRead, PromptShortened, ToolPrinted, TurnAwaited
+        from cleveragents.agents.events import (
+            AnswerCutOff,
+            LLMUsed,
+            PromptRead,
+            PromptShortened,
+            ToolPrinted,
+            TurnAwaited,
+        )
 
         if isinstance(event, PromptRead):
             if sys.stderr.isatty() and (line := self._reading.line(event, time.monotonic())):
                 self._say(self._before + line)
+        elif isinstance(event, LLMUsed):
+            self._used = event.usage if self._used is None else self._used + event.usage
         elif isinstance(event, TurnAwaited):
             self._say(f"waiting for another run on {event.place}")
         elif isinstance(event, AnswerCutOff):
@@ -178,7 +193,7 @@ class StreamJSONPrinter(JSONPrinter):
 
     def failed(self, error: BaseException) -> None:
         """The last line of a run that failed."""
-        usage = getattr(error, "usage", None)
+        usage = self.used_before(error)
         facts = {} if usage is None else {"usage": usage_facts(usage)}
         self._emit("error", message=str(error) or "interrupted", **facts)
 
