@@ -271,19 +271,21 @@ class SqlSessionStore:
                 begun = db.rows(self._database.statements["begin_turn"], {"session_id": session_id})
                 if not begun:
                     raise _not_found(session_id)
-            self._turns[session_id] = begun[0]["turn_number"]
+            number = self._turns[session_id] = begun[0]["turn_number"]
             try:
                 yield
             finally:
-                del self._turns[session_id]
+                # Where this turn lost its lock, a later one of this process may have its own number here by now.
+                if self._turns.get(session_id) == number:
+                    del self._turns[session_id]
 
     def _lost_turn(self, db: Transaction, session_id: str) -> SessionBusyError | SessionNotFoundError:
         """Why the session hands out no numbers: it is gone, or another turn has begun since ours did."""
         if not db.rows(self._database.statements["count"], {"session_id": session_id}):
             return _not_found(session_id)
         return SessionBusyError(
-            f"session {session_id} was taken over by another run, after the lock of this one was lost; nothing more of "
-            "this run is stored in it"
+            f"session {session_id} was taken over by another run, after this one lost its lock; no more messages of it "
+            "are stored"
         )
 
     def close(self) -> None:
